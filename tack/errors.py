@@ -1,0 +1,23 @@
+"""Errors that tack raises; see `tack.model.errors`."""
+
+from tack.model.errors import (
+    BundleError,
+    CompileError,
+    IRVerificationError,
+    ManifestError,
+    NoVariantError,
+    Position,
+    TackError,
+    ToolchainError,
+)
+
+__all__ = [
+    "BundleError",
+    "CompileError",
+    "IRVerificationError",
+    "ManifestError",
+    "NoVariantError",
+    "Position",
+    "TackError",
+    "ToolchainError",
+]

@@ -1,0 +1,367 @@
+"""The nodes of the IR, a tree of slotted dataclasses with plain attributes.
+
+`CHILD_FIELDS` gives each kind's structural children and their roles; traversal, verifier, printer
+and copier read that table only. Dtypes, names and operators are attributes, never children.
+
+Expressions are pure: they load, but never store. What has an effect is a statement. An expression
+node may stand in several places of a tree; a statement stands in one.
+
+Operators of `IRBinOp`: lowering writes Python's (`PYTHON_BINARY`); ``decompose`` replaces the
+hazardous ones by the C-like ones (`TARGET_BINARY`), which are undefined where C's are, in guards
+that keep them defined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tack.model.dtypes import DType
+
+if TYPE_CHECKING:
+    from tack.ir.positions import Positions
+
+__all__ = [
+    "CHILD_FIELDS",
+    "COMPARISONS",
+    "MATH_CALLS",
+    "PYTHON_BINARY",
+    "TARGET_BINARY",
+    "Expression",
+    "IRArrayLoad",
+    "IRArrayStore",
+    "IRAssign",
+    "IRBinOp",
+    "IRBoolOp",
+    "IRBreak",
+    "IRCall",
+    "IRCast",
+    "IRCompare",
+    "IRConstant",
+    "IRContinue",
+    "IRDimSize",
+    "IRFunction",
+    "IRIf",
+    "IRIfExp",
+    "IRModule",
+    "IRName",
+    "IRNode",
+    "IRParallelFor",
+    "IRParam",
+    "IRSequentialFor",
+    "IRTripCount",
+    "IRUnaryOp",
+    "IRWhile",
+    "Statement",
+]
+
+PYTHON_BINARY: Final = frozenset({"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"})
+"""Operators with the meaning of the kernel language, defined for every operand."""
+
+TARGET_BINARY: Final = frozenset({"+", "-", "*", "/", "&", "|", "^", "cdiv", "cmod", "shl", "shr"})
+"""Operators after decomposition. ``/`` is of floats; ``cdiv`` and ``cmod`` truncate and need a
+divisor that is neither 0 nor the -1 of a min-int; shift counts are below the width."""
+
+COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
+
+MATH_CALLS: Final[dict[str, int]] = {
+    "abs": 1,
+    "min": 2,
+    "max": 2,
+    "floor": 1,
+    "ceil": 1,
+    "trunc": 1,
+    "sqrt": 1,
+    "fma": 3,
+    "fmod": 2,
+    "copysign": 2,
+}
+"""Builtin -> number of operands. ``fmod`` and ``copysign`` exist for decompositions only."""
+
+
+class IRNode:
+    """Base of all nodes."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from tack.ir.printer import print_ir
+
+        return print_ir(self)
+
+
+class Expression(IRNode):
+    """A node that has a value. ``dtype`` is None until the typed stage."""
+
+    __slots__ = ()
+    dtype: DType | None
+
+
+class Statement(IRNode):
+    """A node that has an effect."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True, eq=False)
+class IRConstant(Expression):
+    """A literal. ``weak`` ones take the type of what they meet; the typed stage settles it.
+
+    ``value`` is a Python bool, int or float; of a float type always a float (f32 values exactly
+    representable), of an integer type an int in range, of bool a bool.
+    """
+
+    value: float
+    dtype: DType | None = None
+    weak: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class IRName(Expression):
+    """The value of a local, of a loop index, or of a scalar parameter."""
+
+    name: str
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRBinOp(Expression):
+    """``left op right``; both operands have the node's dtype from the typed stage on.
+
+    (Of a shift, the count keeps a type of its own until ``decompose``.)
+    """
+
+    op: str
+    left: Expression
+    right: Expression
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRUnaryOp(Expression):
+    """``-x``, ``~x`` or ``not x``."""
+
+    op: str
+    operand: Expression
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRCompare(Expression):
+    """``left op right``: bool. From the typed stage on both operands have one dtype."""
+
+    op: str
+    left: Expression
+    right: Expression
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRBoolOp(Expression):
+    """``and`` / ``or``: evaluates the right operand only where the left one leaves it open."""
+
+    op: str
+    left: Expression
+    right: Expression
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRIfExp(Expression):
+    """``value if condition else other``: evaluates only what it chooses."""
+
+    condition: Expression
+    then_value: Expression
+    else_value: Expression
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRCall(Expression):
+    """A builtin of `MATH_CALLS`."""
+
+    function: str
+    args: list[Expression]
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRCast(Expression):
+    """A conversion to ``dtype``; ``dtype`` None is ``float(x)``: the default float."""
+
+    value: Expression
+    dtype: DType | None
+
+
+@dataclass(slots=True, eq=False)
+class IRDimSize(Expression):
+    """``array.shape[dim]``, an i64 known at run time."""
+
+    array: str
+    dim: int
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRArrayLoad(Expression):
+    """``array[indices]``; after ``pack`` one flat index in elements."""
+
+    array: str
+    indices: list[Expression]
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRAssign(Statement):
+    """``target = value`` for a local. ``resolved_type`` is the local's one type."""
+
+    target: str
+    value: Expression
+    resolved_type: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRArrayStore(Statement):
+    """``array[indices] = value``."""
+
+    array: str
+    indices: list[Expression]
+    value: Expression
+
+
+@dataclass(slots=True, eq=False)
+class IRIf(Statement):
+    """Conditional."""
+
+    condition: Expression
+    then_body: list[Statement]
+    else_body: list[Statement] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class IRWhile(Statement):
+    """Loop; the condition is evaluated before every round."""
+
+    condition: Expression
+    body: list[Statement]
+
+
+@dataclass(slots=True, eq=False)
+class IRSequentialFor(Statement):
+    """``for var in range(start, end, step)``, arguments evaluated once, on entry.
+
+    ``var`` is a local that the body may assign without disturbing the loop; after the loop it
+    keeps its last value, and an empty loop leaves it alone. A step of zero runs nothing.
+    """
+
+    var: str
+    start: Expression
+    end: Expression
+    step: Expression
+    body: list[Statement]
+
+
+@dataclass(slots=True, eq=False)
+class IRBreak(Statement):
+    """Leaves the innermost sequential loop."""
+
+
+@dataclass(slots=True, eq=False)
+class IRContinue(Statement):
+    """Ends this round of the innermost loop; of the parallel loop: this iteration."""
+
+
+@dataclass(slots=True, eq=False)
+class IRParallelFor(Statement):
+    """The parallel loop over ``[0, extents[0]) x ...``, one to three dimensions, last fastest.
+
+    ``extents`` are what the host computes: integer expressions of scalar parameters and
+    `IRDimSize`, or the `IRTripCount` of a ``range``; a negative one runs nothing. ``index_vars``
+    are i64 and start at 0: lowering moves the start and step of a ``range`` into the body.
+    """
+
+    index_vars: list[str]
+    extents: list[Expression]
+    body: list[Statement]
+
+
+@dataclass(slots=True, eq=False)
+class IRTripCount(Expression):
+    """How many values ``range(start, end, step)`` has; only in the extents of the parallel loop."""
+
+    start: Expression
+    end: Expression
+    step: Expression
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRParam(IRNode):
+    """A parameter: its name, dtype and, for an array, its dims (None where free)."""
+
+    name: str
+    dtype: DType | None = None
+    dims: tuple[int | None, ...] | None = None
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the parameter is an array."""
+        return self.dims is not None
+
+
+@dataclass(slots=True, eq=False)
+class IRFunction(IRNode):
+    """A kernel: parameters and a body with exactly one `IRParallelFor`.
+
+    ``declared`` are the locals whose type the source annotates. ``locals`` maps each local of an
+    iteration to its one type, in order of appearance (from the typed stage on). ``default_float``
+    is the type of a float that meets no other. ``positions`` lies beside the tree and is in no key.
+    """
+
+    name: str
+    params: list[IRParam]
+    body: list[Statement]
+    default_float: DType
+    positions: Positions
+    declared: dict[str, DType] = field(default_factory=dict)
+    locals: dict[str, DType] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class IRModule(IRNode):
+    """Functions that are rendered together."""
+
+    functions: list[IRFunction]
+
+
+CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
+    IRConstant: (),
+    IRName: (),
+    IRBinOp: (("left", "expr"), ("right", "expr")),
+    IRUnaryOp: (("operand", "expr"),),
+    IRCompare: (("left", "expr"), ("right", "expr")),
+    IRBoolOp: (("left", "expr"), ("right", "expr")),
+    IRIfExp: (("condition", "expr"), ("then_value", "expr"), ("else_value", "expr")),
+    IRCall: (("args", "exprs"),),
+    IRCast: (("value", "expr"),),
+    IRDimSize: (),
+    IRArrayLoad: (("indices", "exprs"),),
+    IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),
+    IRAssign: (("value", "expr"),),
+    IRArrayStore: (("indices", "exprs"), ("value", "expr")),
+    IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),
+    IRWhile: (("condition", "expr"), ("body", "stmts")),
+    IRSequentialFor: (
+        ("start", "expr"),
+        ("end", "expr"),
+        ("step", "expr"),
+        ("body", "stmts"),
+    ),
+    IRBreak: (),
+    IRContinue: (),
+    IRParallelFor: (("extents", "exprs"), ("body", "stmts")),
+    IRParam: (),
+    IRFunction: (("params", "params"), ("body", "stmts")),
+    IRModule: (("functions", "functions"),),
+}
+"""Kind -> (attribute, role) of each structural child, in order of evaluation."""

@@ -1,0 +1,264 @@
+"""The bundle: what ``<package>/_tack/manifest.json`` says.
+
+The build writes it, the runtime and ``tack-aot inspect`` read it. Reading trusts nothing: what is
+missing, of the wrong type or of another schema is a `BundleError` that names the place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeVar
+
+from tack.model.errors import BundleError
+from tack.model.launch import Launch
+from tack.model.signature import Signature
+from tack.model.targets import Target
+from tack.model.variant import Options
+
+__all__ = [
+    "BUNDLE_SCHEMA",
+    "FOLDER",
+    "MANIFEST",
+    "Artifact",
+    "Bundle",
+    "Captured",
+    "KernelEntry",
+    "Skipped",
+    "VariantEntry",
+]
+
+BUNDLE_SCHEMA: Final = 1
+"""The schema of this tack; a bundle of another one is not read."""
+
+FOLDER: Final = "_tack"
+MANIFEST: Final = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One library: its target, its path below the bundle's folder, and what was read back."""
+
+    target: Target
+    path: str
+    sha256: str
+    size: int
+    level: str
+    """The least CPU level that runs every instruction in it, found by disassembly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A value outside a kernel that it was built with.
+
+    ``scope`` is ``module:qualified.name`` of the function that reads it, ``name`` the dotted name
+    it reads, ``value`` the value by content (`tack.lang.bindings.describe`).
+    """
+
+    scope: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariantEntry:
+    """One variant for one target: its key and how to launch it."""
+
+    signature: Signature
+    target: Target
+    options: Options
+    source_key: str
+    launch: Launch
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEntry:
+    """One kernel: its parameters, the modules it came from, what it captured, its variants.
+
+    ``modules`` names the modules whose files contributed; their digests are in the bundle.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    modules: tuple[str, ...]
+    captured: tuple[Captured, ...]
+    variants: tuple[VariantEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A row of the manifest that cannot exist for a target, and why."""
+
+    kernel: str
+    signature: str
+    target: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Everything that one package ships.
+
+    ``modules`` maps the name of each Python module that contributed to the SHA-256 of its file;
+    ``toolchain`` identifies the compiler by content.
+    """
+
+    package: str
+    tack: str
+    abi: int
+    toolchain: Mapping[str, str]
+    modules: Mapping[str, str]
+    artifacts: tuple[Artifact, ...]
+    kernels: tuple[KernelEntry, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+    def artifact(self, target: Target) -> Artifact | None:
+        """The library for ``target``, or None."""
+        return next((a for a in self.artifacts if a.target == target), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that `from_json` reads back."""
+        return {"schema": BUNDLE_SCHEMA} | {f.name: _dump(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: object, place: str) -> Bundle:
+        """The bundle in ``data``, which was read from ``place``; `BundleError` if it is none."""
+        reader = _Reader(place)
+        top = reader.table(data, "the document")
+        schema = top.get("schema")
+        if schema != BUNDLE_SCHEMA:
+            raise BundleError(
+                f"{place}: bundle schema {schema!r}, this tack reads {BUNDLE_SCHEMA}; rebuild the "
+                "package with this tack or install the tack that built it"
+            )
+        bundle = cls(
+            package=reader.text(top, "package"),
+            tack=reader.text(top, "tack"),
+            abi=reader.integer(top, "abi"),
+            toolchain=reader.texts(top, "toolchain"),
+            modules=reader.texts(top, "modules"),
+            artifacts=reader.rows(top, "artifacts", reader.artifact),
+            kernels=reader.rows(top, "kernels", reader.kernel),
+            skipped=reader.rows(top, "skipped", reader.skip),
+        )
+        reader.check_references(bundle)
+        return bundle
+
+
+def _dump(value: Any) -> Any:
+    if isinstance(value, Launch | Options):
+        return value.to_json()
+    if isinstance(value, Target | Signature):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_dump(item) for item in value]
+    if isinstance(value, Mapping):
+        return dict(sorted(value.items()))
+    if hasattr(value, "__dataclass_fields__"):
+        return {f.name: _dump(getattr(value, f.name)) for f in fields(value)}
+    return value
+
+
+_T = TypeVar("_T")
+_SAFE_PATH = re.compile(r"[\w.+-]+(/[\w.+-]+)*", re.ASCII)
+
+
+class _Reader:
+    """Reads fields out of parsed JSON, naming the place of whatever is wrong."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def fail(self, what: str) -> BundleError:
+        return BundleError(f"{self.place}: the bundle is damaged: {what}")
+
+    def table(self, value: object, what: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self.fail(f"{what} is not an object")
+        return value
+
+    def text(self, table: Mapping[str, Any], key: str) -> str:
+        value = table.get(key)
+        if not isinstance(value, str):
+            raise self.fail(f"{key!r} is {value!r}, not a text")
+        return value
+
+    def integer(self, table: Mapping[str, Any], key: str) -> int:
+        value = table.get(key)
+        if type(value) is not int:
+            raise self.fail(f"{key!r} is {value!r}, not an integer")
+        return value
+
+    def texts(self, table: Mapping[str, Any], key: str) -> dict[str, str]:
+        inner = self.table(table.get(key), repr(key))
+        return {name: self.text(inner, name) for name in inner}
+
+    def rows(
+        self, table: Mapping[str, Any], key: str, read: Callable[[Mapping[str, Any]], _T]
+    ) -> tuple[_T, ...]:
+        rows = table.get(key)
+        if not isinstance(rows, list):
+            raise self.fail(f"{key!r} is not a list")
+        return tuple(read(self.table(row, f"an entry of {key!r}")) for row in rows)
+
+    def strings(self, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        rows = table.get(key)
+        if not isinstance(rows, list) or not all(isinstance(row, str) for row in rows):
+            raise self.fail(f"{key!r} is not a list of texts")
+        return tuple(rows)
+
+    def parsed(self, parse: Callable[[Any], _T], value: object) -> _T:
+        try:
+            return parse(value)
+        except (TypeError, ValueError) as error:
+            raise self.fail(str(error)) from None
+
+    def artifact(self, row: Mapping[str, Any]) -> Artifact:
+        path = self.text(row, "path")
+        if not _SAFE_PATH.fullmatch(path) or ".." in path.split("/"):
+            raise self.fail(f"the path {path!r} leaves the bundle's folder")
+        return Artifact(
+            target=self.parsed(Target.parse, self.text(row, "target")),
+            path=path,
+            sha256=self.text(row, "sha256"),
+            size=self.integer(row, "size"),
+            level=self.text(row, "level"),
+        )
+
+    def kernel(self, row: Mapping[str, Any]) -> KernelEntry:
+        return KernelEntry(
+            name=self.text(row, "name"),
+            parameters=self.strings(row, "parameters"),
+            modules=self.strings(row, "modules"),
+            captured=self.rows(row, "captured", self.capture),
+            variants=self.rows(row, "variants", self.variant),
+        )
+
+    def capture(self, row: Mapping[str, Any]) -> Captured:
+        return Captured(self.text(row, "scope"), self.text(row, "name"), self.text(row, "value"))
+
+    def variant(self, row: Mapping[str, Any]) -> VariantEntry:
+        return VariantEntry(
+            signature=self.parsed(Signature.parse, self.text(row, "signature")),
+            target=self.parsed(Target.parse, self.text(row, "target")),
+            options=self.parsed(Options.from_json, self.table(row.get("options"), "'options'")),
+            source_key=self.text(row, "source_key"),
+            launch=Launch.from_json(row.get("launch"), self.place),
+        )
+
+    def skip(self, row: Mapping[str, Any]) -> Skipped:
+        return Skipped(*(self.text(row, f.name) for f in fields(Skipped)))
+
+    def check_references(self, bundle: Bundle) -> None:
+        """Every variant has its artifact, and every module its digest."""
+        targets = {artifact.target for artifact in bundle.artifacts}
+        for kernel in bundle.kernels:
+            for module in kernel.modules:
+                if module not in bundle.modules:
+                    raise self.fail(f"{kernel.name} names module {module!r}, which has no digest")
+            for variant in kernel.variants:
+                if variant.target not in targets:
+                    raise self.fail(f"{kernel.name} has a variant for {variant.target}, no library")
+                if len(variant.signature) != len(kernel.parameters):
+                    raise self.fail(f"{kernel.name} has a variant with another parameter count")

@@ -1,0 +1,198 @@
+"""Scalar types: the one table of names, kinds and widths.
+
+A scalar type is a class, so that ``a: tack.f32`` is an annotation that type checkers accept, and
+its metaclass `DType` carries the facts that the compiler reads. Calling one in plain Python
+converts as a kernel does: ``tack.u8(300)`` is ``numpy.uint8(44)``, ``tack.i8(1e9)`` is 127.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, Literal
+
+__all__ = [
+    "ARRAY_DTYPES",
+    "DTYPES",
+    "DType",
+    "bool_",
+    "f32",
+    "f64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "promote",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+]
+
+Kind = Literal["bool", "int", "uint", "float"]
+
+
+class DType(type):
+    """A scalar type: ``name``, ``kind``, ``bits``, and what follows from them."""
+
+    kind: Kind
+    bits: int
+    name: str
+
+    def __new__(
+        mcs, class_name: str, bases: tuple[type, ...], namespace: dict[str, Any], **facts: Any
+    ) -> DType:
+        cls = super().__new__(mcs, class_name, bases, namespace)
+        cls.name = class_name.rstrip("_")
+        cls.kind = facts.get("kind", "bool")
+        cls.bits = facts.get("bits", 0)
+        return cls
+
+    def __init__(cls, *args: Any, **facts: Any) -> None:
+        super().__init__(*args)
+
+    def __repr__(cls) -> str:
+        return cls.name
+
+    @property
+    def is_float(cls) -> bool:
+        """Whether this is a floating-point type."""
+        return cls.kind == "float"
+
+    @property
+    def is_signed(cls) -> bool:
+        """Whether this is a signed integer type."""
+        return cls.kind == "int"
+
+    @property
+    def is_integer(cls) -> bool:
+        """Whether this is an integer type (bool is not one)."""
+        return cls.kind in ("int", "uint")
+
+    @property
+    def is_bool(cls) -> bool:
+        """Whether this is ``bool``."""
+        return cls.kind == "bool"
+
+    @property
+    def minimum(cls) -> int:
+        """The least value of an integer type or bool."""
+        return -(1 << (cls.bits - 1)) if cls.kind == "int" else 0
+
+    @property
+    def maximum(cls) -> int:
+        """The greatest value of an integer type or bool."""
+        if cls.kind == "bool":
+            return 1
+        return int((1 << (cls.bits - (cls.kind == "int"))) - 1)
+
+    @property
+    def itemsize(cls) -> int:
+        """Bytes of one element in memory."""
+        return max(1, cls.bits // 8)
+
+    def holds(cls, value: int) -> bool:
+        """Whether an integer type (or bool) can represent ``value``."""
+        return cls.minimum <= value <= cls.maximum
+
+    def wrap(cls, value: int) -> int:
+        """``value`` modulo 2^bits, in the range of this integer type; bool: ``value != 0``."""
+        if cls.kind == "bool":
+            return int(value != 0)
+        value &= (1 << cls.bits) - 1
+        return value - (1 << cls.bits) if cls.kind == "int" and value > cls.maximum else value
+
+    def convert(cls, value: float) -> float:
+        """``value`` as a Python number of this type, by the rules of a cast in a kernel.
+
+        Integers wrap; a float to an integer type saturates and NaN gives 0.
+        """
+        if cls.kind == "float":
+            return round_float(float_of(value), cls)
+        if cls.kind == "bool":
+            return bool(value != 0)
+        if isinstance(value, float):
+            if math.isnan(value):
+                return 0
+            if math.isinf(value):
+                return cls.maximum if value > 0 else cls.minimum
+            return min(max(math.trunc(value), cls.minimum), cls.maximum)
+        return cls.wrap(value)
+
+
+class _Scalar(metaclass=DType, kind="bool", bits=0):
+    """Base of the scalar types; calling one converts to the NumPy scalar of that type."""
+
+    def __new__(cls, value: Any = 0) -> Any:
+        import numpy as np
+
+        scalar_type = np.bool_ if cls.kind == "bool" else getattr(np, numpy_name(cls))
+        if cls.kind == "float":
+            with np.errstate(over="ignore"):
+                return scalar_type(value)
+        return scalar_type(cls.convert(value.item() if isinstance(value, np.generic) else value))
+
+
+# fmt: off
+class bool_(_Scalar, kind="bool", bits=1): """Truth value; one byte, 0 or 1, in memory."""
+class i8(_Scalar, kind="int", bits=8): """8-bit signed integer."""
+class i16(_Scalar, kind="int", bits=16): """16-bit signed integer."""
+class i32(_Scalar, kind="int", bits=32): """32-bit signed integer."""
+class i64(_Scalar, kind="int", bits=64): """64-bit signed integer."""
+class u8(_Scalar, kind="uint", bits=8): """8-bit unsigned integer."""
+class u16(_Scalar, kind="uint", bits=16): """16-bit unsigned integer."""
+class u32(_Scalar, kind="uint", bits=32): """32-bit unsigned integer."""
+class u64(_Scalar, kind="uint", bits=64): """64-bit unsigned integer."""
+class f32(_Scalar, kind="float", bits=32): """IEEE 754 binary32."""
+class f64(_Scalar, kind="float", bits=64): """IEEE 754 binary64."""
+# fmt: on
+
+DTYPES: Final[dict[str, DType]] = {
+    dtype.name: dtype for dtype in (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64)
+}
+"""Every scalar type by its name."""
+
+ARRAY_DTYPES: Final[dict[str, DType]] = {n: d for n, d in DTYPES.items() if not d.is_bool}
+"""The types that an array's elements may have."""
+
+_NUMPY_NAMES: Final = {"i": "int", "u": "uint", "f": "float"}
+
+
+def numpy_name(dtype: DType) -> str:
+    """The name of the NumPy dtype with the same values, such as ``"float32"``."""
+    return "bool" if dtype.is_bool else _NUMPY_NAMES[dtype.name[0]] + dtype.name[1:]
+
+
+def float_of(value: float) -> float:
+    """``float(value)``, with integers beyond the range of a double as infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def round_float(value: float, dtype: DType) -> float:
+    """A double rounded to ``dtype`` (to nearest, ties to even), as a double."""
+    if dtype.bits == 64:
+        return value
+    import ctypes
+
+    return ctypes.c_float(value).value
+
+
+def promote(left: DType, right: DType) -> DType | None:
+    """The narrowest type that holds both ranges; None where signed meets u64.
+
+    An integer with a float gives that float; bool gives the other type.
+    """
+    if left is right or right.is_bool:
+        return left
+    if left.is_bool:
+        return right
+    if left.is_float or right.is_float:
+        candidates = [dtype for dtype in (left, right) if dtype.is_float]
+        return max(candidates, key=lambda dtype: dtype.bits)
+    if left.kind == right.kind:
+        return max(left, right, key=lambda dtype: dtype.bits)
+    signed, unsigned = (left, right) if left.kind == "int" else (right, left)
+    bits = max(signed.bits, 2 * unsigned.bits)
+    return DTYPES.get(f"i{bits}")

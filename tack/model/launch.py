@@ -1,0 +1,130 @@
+"""How a call becomes a launch: which value goes into which slot, and the host program.
+
+A variant stores both as data, so that the launcher knows no layout rules of its own. The host
+program is what the host must work out at a call, a short postfix program over 64-bit integers;
+it is evaluated in C++ only (`bindings/`), for every backend. `HOST_OPS` is the one table of its
+operations; a test compares it with the launcher's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tack.model.dtypes import DTYPES
+from tack.model.errors import BundleError
+
+__all__ = ["FLAVOURS", "HOST_OPS", "HostOp", "Launch", "Slot"]
+
+HOST_OPS: Final[dict[str, str]] = {
+    "const": "value",
+    "slot": "slot dtype",
+    "add": "dtype",
+    "sub": "dtype",
+    "mul": "dtype",
+    "floordiv": "dtype",
+    "mod": "dtype",
+    "neg": "dtype",
+    "abs": "dtype",
+    "min": "dtype",
+    "max": "dtype",
+    "and": "dtype",
+    "or": "dtype",
+    "xor": "dtype",
+    "shl": "dtype",
+    "shr": "dtype",
+    "invert": "dtype",
+    "lt": "dtype",
+    "le": "dtype",
+    "eq": "dtype",
+    "ne": "dtype",
+    "not": "",
+    "select": "",
+    "cast": "dtype",
+    "range": "",
+    "loop": "loop",
+}
+"""Operation -> the operands that follow it. What each does is written beside its C++ code."""
+
+SLOT_KINDS: Final[dict[str, str]] = {
+    "pointer": "parameter",
+    "extent": "parameter axis",
+    "scalar": "parameter dtype",
+    "loop": "loop",
+}
+"""Kind of slot -> the operands that follow it."""
+
+FLAVOURS: Final = ("general", "noalias")
+"""Entry points of a variant: ``noalias`` only where written arrays overlap no other array."""
+
+Slot = tuple[Any, ...]
+HostOp = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The stored plan of a variant.
+
+    ``slots[k]`` says what slot ``k`` holds: ``("pointer", p)``, ``("extent", p, axis)``,
+    ``("scalar", p, dtype)`` or ``("loop", d)``. ``host`` computes the extents of the ``loops``
+    parallel loops. ``written`` are the parameters that the kernel stores to. ``entries`` maps a
+    flavour to its symbol.
+    """
+
+    slots: tuple[Slot, ...]
+    host: tuple[HostOp, ...]
+    loops: int
+    written: tuple[int, ...]
+    entries: tuple[tuple[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that the bundle stores."""
+        return {
+            "slots": [list(slot) for slot in self.slots],
+            "host": [list(op) for op in self.host],
+            "loops": self.loops,
+            "written": list(self.written),
+            "entries": dict(self.entries),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any, place: str) -> Launch:
+        """The plan that `to_json` wrote; `BundleError` naming ``place`` for anything else."""
+        try:
+            launch = cls(
+                slots=_rows(data["slots"], SLOT_KINDS),
+                host=_rows(data["host"], HOST_OPS),
+                loops=_integer(data["loops"]),
+                written=tuple(_integer(p) for p in data["written"]),
+                entries=tuple(sorted((str(k), str(v)) for k, v in data["entries"].items())),
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise BundleError(f"{place}: the launch plan is damaged ({error!r})") from None
+        flavours = [flavour for flavour, _ in launch.entries]
+        if "general" not in flavours or not set(flavours) <= set(FLAVOURS):
+            raise BundleError(f"{place}: entry points {flavours} are not among {list(FLAVOURS)}")
+        return launch
+
+
+def _integer(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
+def _rows(rows: Any, table: dict[str, str]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(_row(row, table) for row in rows)
+
+
+def _row(row: Sequence[Any], table: dict[str, str]) -> tuple[Any, ...]:
+    name, *operands = row
+    expected = table[name].split()
+    if len(operands) != len(expected):
+        raise ValueError(f"{row!r} takes {len(expected)} operands")
+    for kind, operand in zip(expected, operands, strict=True):
+        if kind == "dtype":
+            DTYPES[operand]
+        else:
+            _integer(operand)
+    return (name, *operands)

@@ -1,0 +1,132 @@
+"""Signatures: one spec per parameter, with a text form that parses back.
+
+>>> str(Signature.parse("f32,f32[:],u8[:,3]"))
+'f32, f32[:], u8[:, 3]'
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType
+
+__all__ = ["MAX_RANK", "ArraySpec", "ScalarSpec", "Signature", "Spec"]
+
+MAX_RANK: Final = 3
+"""The greatest number of dimensions of an array parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSpec:
+    """A scalar parameter of type ``dtype``; written as the type's name."""
+
+    dtype: DType
+
+    def __str__(self) -> str:
+        return self.dtype.name
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """A C-contiguous array parameter; written ``f32[:, 3]``.
+
+    ``dims`` has one entry per dimension: None for any extent, a number for a pinned one.
+    """
+
+    dtype: DType
+    dims: tuple[int | None, ...]
+
+    def __str__(self) -> str:
+        inner = ", ".join(":" if dim is None else str(dim) for dim in self.dims)
+        return f"{self.dtype.name}[{inner}]"
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+
+Spec = ScalarSpec | ArraySpec
+
+_SPEC = re.compile(r"\s*(?P<dtype>[A-Za-z_]\w*)\s*(?:\[(?P<dims>[^\[\]]*)\])?\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The specs of a kernel's parameters, in order."""
+
+    specs: tuple[Spec, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Signature:
+        """The signature that ``text`` writes; ``ValueError`` names the part that is wrong."""
+        return cls(tuple(_parse_spec(part, text) for part in _split(text)))
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.specs))
+
+    def __iter__(self) -> Iterator[Spec]:
+        return iter(self.specs)
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    @property
+    def has_f64_array(self) -> bool:
+        """Whether an f64 array is among the parameters: then an unannotated float is f64."""
+        return any(isinstance(s, ArraySpec) and s.dtype.name == "f64" for s in self.specs)
+
+    @property
+    def default_float(self) -> DType:
+        """The type of a float that meets no other type."""
+        return DTYPES["f64" if self.has_f64_array else "f32"]
+
+
+def _split(text: str) -> Iterator[str]:
+    """The parts of ``text`` between the commas that stand outside brackets."""
+    if not text.strip():
+        return
+    depth, start = 0, 0
+    for position, character in enumerate(text):
+        depth += (character == "[") - (character == "]")
+        if character == "," and depth == 0:
+            yield text[start:position]
+            start = position + 1
+    yield text[start:]
+
+
+def _parse_spec(part: str, text: str) -> Spec:
+    match = _SPEC.match(part)
+    if match is None:
+        raise ValueError(
+            f"signature {text!r}: {part.strip()!r} is neither a scalar such as f32 nor an array "
+            "such as f32[:, :]"
+        )
+    name = match["dtype"]
+    dtype = DTYPES.get(name)
+    if dtype is None:
+        near = difflib.get_close_matches(name, DTYPES, n=1)
+        advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(DTYPES)}"
+        raise ValueError(f"signature {text!r}: unknown type {name!r}; {advice}")
+    if match["dims"] is None:
+        return ScalarSpec(dtype)
+    if name not in ARRAY_DTYPES:
+        raise ValueError(f"signature {text!r}: arrays of {name} are not built yet; use u8 arrays")
+    dims = tuple(_parse_dim(dim.strip(), text) for dim in match["dims"].split(","))
+    if len(dims) > MAX_RANK:
+        raise ValueError(
+            f"signature {text!r}: {part.strip()!r} has {len(dims)} dimensions; at most {MAX_RANK}"
+        )
+    return ArraySpec(dtype, dims)
+
+
+def _parse_dim(dim: str, text: str) -> int | None:
+    if dim == ":":
+        return None
+    if re.fullmatch(r"0|[1-9][0-9]{0,17}", dim, re.ASCII):
+        return int(dim)
+    raise ValueError(f"signature {text!r}: a dimension is ':' or a number, not {dim!r}")

@@ -1,0 +1,113 @@
+"""Targets: a backend and an architecture, and which architecture may run on which device.
+
+The levels of x86-64 are those of the System V psABI (x86-64 supplement, "micro-architecture
+levels"); each holds everything of the one before it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["CPU_LEVELS", "CpuLevel", "Target", "best_first", "cpu_family"]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLevel:
+    """One CPU level: its family, its rank in it, the compiler's name for it.
+
+    ``features`` are the instruction-set extensions that the level adds, by the names that
+    Capstone's instruction groups have; the check by disassembly reads them.
+    """
+
+    family: str
+    rank: int
+    march: str
+    features: frozenset[str]
+
+
+CPU_LEVELS: Final[dict[str, CpuLevel]] = {
+    "x86-64": CpuLevel(
+        "x86-64", 1, "x86-64", frozenset({"cmov", "fpu", "mmx", "sse1", "sse2", "mode64"})
+    ),
+    "x86-64-v2": CpuLevel(
+        "x86-64", 2, "x86-64-v2", frozenset({"sse3", "ssse3", "sse41", "sse42", "popcnt"})
+    ),
+    "x86-64-v3": CpuLevel(
+        "x86-64",
+        3,
+        "x86-64-v3",
+        frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
+    ),
+    "x86-64-v4": CpuLevel(
+        "x86-64",
+        4,
+        "x86-64-v4",
+        frozenset({"avx512", "bwi", "cdi", "dqi", "vlx", "novlx"}),
+    ),
+    "aarch64": CpuLevel("aarch64", 1, "armv8-a", frozenset({"neon", "fparmv8", "crc"})),
+}
+"""Every CPU level by name."""
+
+
+def cpu_family(machine: str) -> str | None:
+    """The family of CPU levels of a machine as `platform.machine` names it, or None."""
+    return {
+        "x86_64": "x86-64",
+        "amd64": "x86-64",
+        "aarch64": "aarch64",
+        "arm64": "aarch64",
+    }.get(machine.lower())
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """Backend and architecture, written ``cpu:x86-64-v3``.
+
+    >>> Target.parse("cpu:x86-64-v3").runs_on("x86-64-v4")
+    True
+    """
+
+    backend: str
+    arch: str
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """The target that ``text`` names; ``ValueError`` with the nearest spelling otherwise."""
+        backend, colon, arch = text.partition(":")
+        if not colon or backend not in _ARCHITECTURES:
+            known = ", ".join(sorted(_ARCHITECTURES))
+            raise ValueError(
+                f"target {text!r} is not <backend>:<architecture> with a backend of: {known}"
+            )
+        if arch not in _ARCHITECTURES[backend]:
+            known = ", ".join(_ARCHITECTURES[backend])
+            near = difflib.get_close_matches(arch, _ARCHITECTURES[backend], n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"known are {known}"
+            raise ValueError(f"target {text!r}: unknown {backend} architecture {arch!r}; {advice}")
+        return cls(backend, arch)
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.arch}"
+
+    @property
+    def level(self) -> CpuLevel:
+        """The CPU level of a cpu target."""
+        return CPU_LEVELS[self.arch]
+
+    def runs_on(self, device: str) -> bool:
+        """Whether code for this target runs on a device of architecture ``device``."""
+        have = CPU_LEVELS.get(device)
+        return have is not None and have.family == self.level.family and (
+            self.level.rank <= have.rank
+        )
+
+
+_ARCHITECTURES: Final[dict[str, tuple[str, ...]]] = {"cpu": tuple(CPU_LEVELS)}
+
+
+def best_first(targets: Iterable[Target]) -> list[Target]:
+    """CPU targets from the highest level to the lowest."""
+    return sorted(targets, key=lambda t: (t.backend, t.level.family, -t.level.rank))

@@ -1,0 +1,83 @@
+"""What is built and chosen: options, variants, and candidates with their reasons."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Protocol
+
+from tack.model.signature import Signature
+from tack.model.targets import Target
+
+__all__ = ["FP_MODES", "Candidate", "KernelIdentity", "Options", "Variant"]
+
+FP_MODES: Final = ("strict",)
+"""Floating-point modes that exist so far: ``strict`` gives the same bits everywhere."""
+
+
+class KernelIdentity(Protocol):
+    """What the vocabulary knows of a kernel: its name, ``package.module:qualified.name``."""
+
+    @property
+    def name(self) -> str:
+        """``package.module:qualified.name``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of ``@tack.kernel(...)``; all of them are part of the keys."""
+
+    fp: str = "strict"
+
+    def __post_init__(self) -> None:
+        if self.fp not in FP_MODES:
+            near = difflib.get_close_matches(str(self.fp), FP_MODES, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"write {FP_MODES[0]!r}"
+            raise ValueError(f"fp={self.fp!r} is not a floating-point mode built so far; {advice}")
+
+    def __str__(self) -> str:
+        return ", ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that the bundle stores."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Options:
+        """The options that `to_json` wrote; ``TypeError`` or ``ValueError`` otherwise."""
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One instantiation of a kernel: kernel, signature, target and options."""
+
+    kernel: KernelIdentity
+    signature: Signature
+    target: Target
+    options: Options = Options()
+
+    def __str__(self) -> str:
+        return f"{self.kernel.name}({self.signature}) for {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A variant that was looked at for a call, and why it was taken or refused."""
+
+    kernel: str
+    signature: str
+    target: str
+    accepted: bool
+    reason: str
+
+    @property
+    def variant(self) -> str:
+        """The variant as text."""
+        return f"{self.kernel}({self.signature}) for {self.target}"
+
+    def __str__(self) -> str:
+        mark = "taken" if self.accepted else "refused"
+        return f"{mark}: ({self.signature}) for {self.target}: {self.reason}"
