@@ -1,0 +1,107 @@
+# tack: build, test, lint and show. `make help` lists the targets.
+#
+# Everything that is made goes into .venv and build. What decides whether a step runs again is the
+# contents of the files that it reads, not their time stamps.
+
+PYTHON ?= python3
+
+VENV     := .venv
+DIST     := build/dist
+DEMO_ENV := build/demo-env
+PICTURES := build/demo
+
+# Programs of the environment first: cmake, ninja and tack-aot come from there.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+PIP      := $(VENV)/bin/python -m pip --quiet
+DEMO_PIP := $(DEMO_ENV)/bin/python -m pip --quiet
+
+# The digests of all files below some folders, rewritten only when one of them differs.
+digests = mkdir -p $(@D) && find $(1) -type f -not -name '*.pyc' -not -path '*/build/*' -print0 \
+	| LC_ALL=C sort -z | xargs -0 sha256sum >$@.new \
+	&& if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint imports bench clean FORCE
+FORCE:
+
+help:
+	@echo 'make demo   build tack and examples/imagekit into wheels and run them without a compiler'
+	@echo 'make test   run all tests against an installed tack'
+	@echo 'make lint   run ruff, mypy, import-linter and clang-format'
+	@echo 'make bench  time calls and starts (CPU)'
+	@echo 'make clean  remove .venv and build'
+
+# --- the environment that builds and tests -------------------------------------------------------
+
+$(VENV)/requirements.txt: pyproject.toml .ci/requirements.py
+	@mkdir -p build
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python .ci/requirements.py pyproject.toml >build/requirements.txt
+	cmp -s build/requirements.txt $@ || $(PIP) install --upgrade pip -r build/requirements.txt
+	mv build/requirements.txt $@
+
+build/tack.sha256: FORCE
+	@$(call digests,tack aot templates bindings pyproject.toml CMakeLists.txt README.md LICENSE)
+
+build/tack.stamp: build/tack.sha256 $(VENV)/requirements.txt
+	rm -f $(DIST)/tack_aot-*.whl
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) .
+	@touch $@
+
+# tack as its users have it, with what building a package and running the tests needs.
+$(VENV)/tack.stamp: build/tack.stamp
+	$(PIP) install --force-reinstall --no-deps $(DIST)/tack_aot-*.whl
+	$(PIP) install "$$(echo $(DIST)/tack_aot-*.whl)[build,test]"
+	@touch $@
+
+$(VENV)/lint.stamp: .ci/lint-requirements.txt $(VENV)/requirements.txt
+	$(PIP) install -r .ci/lint-requirements.txt
+	@touch $@
+
+# --- the example, in an environment that cannot compile ------------------------------------------
+
+build/imagekit.sha256: FORCE
+	@$(call digests,examples/imagekit)
+
+build/imagekit.stamp: build/imagekit.sha256 $(VENV)/tack.stamp
+	rm -f $(DIST)/imagekit-*.whl
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) examples/imagekit
+	@touch $@
+
+# scikit-image is there for its photographs only: it is never imported and its requirements stay out.
+$(DEMO_ENV)/peers.stamp:
+	$(PYTHON) -m venv --clear $(DEMO_ENV)
+	$(DEMO_PIP) install numpy scipy pillow
+	$(DEMO_PIP) install --no-deps scikit-image
+	@touch $@
+
+$(DEMO_ENV)/wheels.stamp: build/tack.stamp build/imagekit.stamp $(DEMO_ENV)/peers.stamp
+	$(DEMO_PIP) install --force-reinstall --no-deps $(DIST)/tack_aot-*.whl $(DIST)/imagekit-*.whl
+	@touch $@
+
+demo: $(DEMO_ENV)/wheels.stamp
+	PATH=$(CURDIR)/$(DEMO_ENV)/bin $(DEMO_ENV)/bin/python examples/imagekit/demo.py \
+		--no-compiler --output $(PICTURES)
+
+# --- checks --------------------------------------------------------------------------------------
+
+test: $(VENV)/tack.stamp imports
+	$(VENV)/bin/pytest $(PYTEST_ARGS)
+
+# From build, because the checkout itself must not be found: only the installed tree has tack.aot.
+imports: $(VENV)/tack.stamp $(VENV)/lint.stamp
+	cd build && $(CURDIR)/$(VENV)/bin/lint-imports --config $(CURDIR)/pyproject.toml
+
+lint: $(VENV)/tack.stamp $(VENV)/lint.stamp imports
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	cd build && $(CURDIR)/$(VENV)/bin/mypy --strict --config-file $(CURDIR)/pyproject.toml -p tack
+	$(VENV)/bin/clang-format --dry-run -Werror $$(git ls-files '*.c' '*.cpp' '*.h')
+
+bench: $(VENV)/tack.stamp
+	for program in benchmarks/bench_*.py; do $(VENV)/bin/python $$program $(BENCH_ARGS) || exit; done
+
+clean:
+	rm -rf $(VENV) build
