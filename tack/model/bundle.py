@@ -52,8 +52,9 @@ class Artifact:
 class Captured:
     """A value outside a kernel that it was built with.
 
-    ``scope`` is ``module:qualified.name`` of the function that reads it, ``name`` the dotted name
-    it reads, ``value`` the value by content (`tack.lang.bindings.describe`).
+    ``scope`` is the function that reads it: empty for the kernel, else the names that lead to a
+    device function, each after a ``>``. ``name`` is the dotted name that it reads, or ``=name``
+    for a parameter's default. ``value`` is the value by content (`tack.lang.bindings.describe`).
     """
 
     scope: str
@@ -119,7 +120,9 @@ class Bundle:
 
     def to_json(self) -> dict[str, Any]:
         """The document that `from_json` reads back."""
-        return {"schema": BUNDLE_SCHEMA} | {f.name: _dump(getattr(self, f.name)) for f in fields(self)}
+        return {"schema": BUNDLE_SCHEMA} | {
+            f.name: _dump(getattr(self, f.name)) for f in fields(self)
+        }
 
     @classmethod
     def from_json(cls, data: object, place: str) -> Bundle:

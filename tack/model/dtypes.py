@@ -101,7 +101,7 @@ class DType(type):
         value &= (1 << cls.bits) - 1
         return value - (1 << cls.bits) if cls.kind == "int" and value > cls.maximum else value
 
-    def convert(cls, value: float) -> float:
+    def convert(cls, value: int | float) -> int | float:
         """``value`` as a Python number of this type, by the rules of a cast in a kernel.
 
         Integers wrap; a float to an integer type saturates and NaN gives 0.
@@ -162,7 +162,7 @@ def numpy_name(dtype: DType) -> str:
     return "bool" if dtype.is_bool else _NUMPY_NAMES[dtype.name[0]] + dtype.name[1:]
 
 
-def float_of(value: float) -> float:
+def float_of(value: int | float) -> float:
     """``float(value)``, with integers beyond the range of a double as infinity."""
     try:
         return float(value)

@@ -18,8 +18,8 @@ __all__ = ["CPU_LEVELS", "CpuLevel", "Target", "best_first", "cpu_family"]
 class CpuLevel:
     """One CPU level: its family, its rank in it, the compiler's name for it.
 
-    ``features`` are the instruction-set extensions that the level adds, by the names that
-    Capstone's instruction groups have; the check by disassembly reads them.
+    ``features`` are the instruction groups that the level adds, as Capstone spells them. The check
+    by disassembly reads them, and knows besides what Capstone puts into no group.
     """
 
     family: str
@@ -30,24 +30,19 @@ class CpuLevel:
 
 CPU_LEVELS: Final[dict[str, CpuLevel]] = {
     "x86-64": CpuLevel(
-        "x86-64", 1, "x86-64", frozenset({"cmov", "fpu", "mmx", "sse1", "sse2", "mode64"})
+        "x86-64", 1, "x86-64", frozenset({"cmov", "fpu", "mmx", "mode64", "sse1", "sse2"})
     ),
-    "x86-64-v2": CpuLevel(
-        "x86-64", 2, "x86-64-v2", frozenset({"sse3", "ssse3", "sse41", "sse42", "popcnt"})
-    ),
+    "x86-64-v2": CpuLevel("x86-64", 2, "x86-64-v2", frozenset({"sse3", "ssse3", "sse41", "sse42"})),
     "x86-64-v3": CpuLevel(
         "x86-64",
         3,
         "x86-64-v3",
-        frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
+        frozenset({"avx", "avx2", "bmi", "bmi2", "fc16", "fma", "novlx"}),
     ),
     "x86-64-v4": CpuLevel(
-        "x86-64",
-        4,
-        "x86-64-v4",
-        frozenset({"avx512", "bwi", "cdi", "dqi", "vlx", "novlx"}),
+        "x86-64", 4, "x86-64-v4", frozenset({"avx512", "bwi", "cdi", "dqi", "vlx"})
     ),
-    "aarch64": CpuLevel("aarch64", 1, "armv8-a", frozenset({"neon", "fparmv8", "crc"})),
+    "aarch64": CpuLevel("aarch64", 1, "armv8-a", frozenset({"neon", "fparmv8"})),
 }
 """Every CPU level by name."""
 
@@ -100,8 +95,8 @@ class Target:
     def runs_on(self, device: str) -> bool:
         """Whether code for this target runs on a device of architecture ``device``."""
         have = CPU_LEVELS.get(device)
-        return have is not None and have.family == self.level.family and (
-            self.level.rank <= have.rank
+        return (
+            have is not None and have.family == self.level.family and (self.level.rank <= have.rank)
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from tack.model.signature import Signature
 from tack.model.targets import Target
 
-__all__ = ["FP_MODES", "Candidate", "KernelIdentity", "Options", "Variant"]
+__all__ = ["DEFAULT_OPTIONS", "FP_MODES", "Candidate", "KernelIdentity", "Options", "Variant"]
 
 FP_MODES: Final = ("strict",)
 """Floating-point modes that exist so far: ``strict`` gives the same bits everywhere."""
@@ -50,6 +50,10 @@ class Options:
         return cls(**data)
 
 
+DEFAULT_OPTIONS: Final = Options()
+"""What ``@tack.kernel`` without arguments means."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """One instantiation of a kernel: kernel, signature, target and options."""
@@ -57,7 +61,7 @@ class Variant:
     kernel: KernelIdentity
     signature: Signature
     target: Target
-    options: Options = Options()
+    options: Options = DEFAULT_OPTIONS
 
     def __str__(self) -> str:
         return f"{self.kernel.name}({self.signature}) for {self.target}"

@@ -1,0 +1,57 @@
+"""``@tack.kernel``: makes the callable, and parses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from tack import _core
+from tack.lang.definition import KernelDefinition
+from tack.model.variant import Options
+
+__all__ = ["kernel"]
+
+
+@overload
+def kernel(function: Callable[..., Any], /) -> _core.Kernel: ...
+@overload
+def kernel(*, fp: str = ...) -> Callable[[Callable[..., Any]], _core.Kernel]: ...
+
+
+def kernel(
+    function: Callable[..., Any] | None = None, /, *, fp: str = "strict"
+) -> _core.Kernel | Callable[[Callable[..., Any]], _core.Kernel]:
+    """Makes a kernel of a Python function.
+
+    A call picks the prebuilt variant for its arguments: NumPy arrays that are C-contiguous,
+    aligned and of native byte order (rank 1 to 3; any integer type, float32 or float64), and
+    scalars. The source is read when something first needs it, never here.
+
+    Args:
+        function: The function; its one outermost loop is the parallel one.
+        fp: Floating-point mode. ``"strict"`` gives the same bits on every CPU level.
+
+    Raises:
+        TypeError: ``function`` is not a function written with ``def``.
+        ValueError: ``fp`` is not a known mode.
+
+    A call raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant
+    could take, and `tack.errors.NoVariantError` where none was built for them.
+    """
+    options = Options(fp)
+
+    def make(target: Callable[..., Any]) -> _core.Kernel:
+        definition = KernelDefinition(target, options)
+        parameters = definition.parameters
+        annotations = getattr(target, "__annotations__", {})
+        annotated = tuple(name in annotations for name in parameters)
+        return _core.make_kernel(target, definition, parameters, annotated, _on_miss)
+
+    return make if function is None else make(function)
+
+
+def _on_miss(called: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:
+    """What the callable asks for when its table has no variant for the arguments."""
+    from tack.runtime.dispatch import on_miss
+
+    return on_miss(called, args)

@@ -1,0 +1,81 @@
+"""Builtins of the kernel language that Python lacks, as plain Python over NumPy.
+
+In a kernel they are recognised by identity; called from plain Python, as ``kernel.py_func`` does,
+they compute the same thing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+__all__ = ["ceil", "floor", "fma", "ndrange", "sqrt", "trunc"]
+
+
+def ndrange(*extents: int) -> Iterator[tuple[int, ...]]:
+    """The parallel loop over 2 or 3 dimensions; the last index runs fastest.
+
+    >>> list(ndrange(1, 2))
+    [(0, 0), (0, 1)]
+    """
+    return itertools.product(*map(range, map(int, extents)))
+
+
+def _keep(name: str, x: Any) -> Any:
+    import numpy as np
+
+    if isinstance(x, int | np.integer):
+        return x
+    return getattr(np, name)(x)
+
+
+def floor(x: Any) -> Any:
+    """The greatest whole number not above ``x``, in the type of ``x``."""
+    return _keep("floor", x)
+
+
+def ceil(x: Any) -> Any:
+    """The least whole number not below ``x``, in the type of ``x``."""
+    return _keep("ceil", x)
+
+
+def trunc(x: Any) -> Any:
+    """``x`` without its fraction, in the type of ``x``."""
+    return _keep("trunc", x)
+
+
+def sqrt(x: Any) -> Any:
+    """The correctly rounded square root; NaN below zero, -0.0 for -0.0."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(np.float32(x)) if isinstance(x, int | np.integer) else np.sqrt(x)
+
+
+def fma(a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c`` with one rounding, in the promoted type of the three."""
+    import numpy as np
+
+    result = np.result_type(*(x if isinstance(x, np.generic) else type(x) for x in (a, b, c)))
+    values = [float(x) for x in (a, b, c)]
+    if not all(map(np.isfinite, values)) or values[0] * values[1] == 0 or result == np.float16:
+        return result.type(values[0] * values[1] + values[2])
+    exact = Fraction(values[0]) * Fraction(values[1]) + Fraction(values[2])
+    if exact == 0:
+        return result.type(values[0] * values[1] + values[2])
+    return result.type(_round(exact, 24 if result == np.float32 else 53))
+
+
+def _round(value: Fraction, precision: int) -> float:
+    """``value`` rounded once to ``precision`` bits and the matching exponents, ties to even."""
+    least = -149 if precision == 24 else -1074
+    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
+    if abs(value) < Fraction(2) ** exponent:
+        exponent -= 1
+    unit = Fraction(2) ** max(exponent - precision + 1, least)
+    try:
+        return float(round(value / unit) * unit)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

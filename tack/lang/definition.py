@@ -1,0 +1,172 @@
+"""What a decorator captured: the function, its options, and lazily what follows from its source."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from tack.lang.bindings import Constant, dotted_name, resolve
+from tack.lang.fingerprint import Fingerprint, fingerprint
+from tack.lang.source import SourceFunction, read_function, stamp_file
+from tack.model.dtypes import DTYPES, DType, bool_
+from tack.model.variant import DEFAULT_OPTIONS, Options
+
+__all__ = ["FunctionDefinition", "KernelDefinition", "constant", "func"]
+
+
+class _Definition:
+    """A decorated function. Its source is read when first asked for."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not isinstance(function, types.FunctionType):
+            raise TypeError(
+                f"tack decorates functions written with def, not {type(function).__name__}"
+            )
+        self.function = function
+        self.stamp = stamp_file(function.__code__.co_filename)
+
+    @property
+    def name(self) -> str:
+        """``package.module:qualified.name``."""
+        return f"{self.function.__module__}:{self.function.__qualname__}"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters, in order."""
+        code = self.function.__code__
+        return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @functools.cached_property
+    def source(self) -> SourceFunction:
+        """Syntax tree and lines; `tack.lang.source.SourceUnavailable` where there are none."""
+        return read_function(self.function, self.stamp)
+
+    @functools.cached_property
+    def annotations(self) -> tuple[DType | None, ...]:
+        """The dtype that each parameter's annotation names; None for none, or for an array.
+
+        Raises `CompileError` for an annotation that is neither a scalar type nor ``tack.Array``.
+        """
+        arguments = self.source.node.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        return tuple(self._annotation(argument) for argument in every)
+
+    def _annotation(self, argument: ast.arg) -> DType | None:
+        node = argument.annotation
+        return None if node is None else self.scalar_type(node, array_too=True)
+
+    def scalar_type(self, node: ast.expr, *, array_too: bool = False) -> DType | None:
+        """The scalar type that an annotation names."""
+        from tack.lang.array import Array
+
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            with contextlib.suppress(SyntaxError):
+                node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
+        dotted = dotted_name(node)
+        value = resolve(self.function, dotted) if dotted else None
+        if isinstance(value, DType):
+            return value
+        if value in (bool, int, float):
+            python = {bool: "tack.bool_", int: "tack.i64", float: "tack.f64"}[value]
+            raise self.source.refuse(
+                node,
+                f"the annotation {dotted} says no width; write {python} or another scalar type",
+            )
+        if array_too and value is Array:
+            return None
+        known = ", ".join(f"tack.{n}" for n in DTYPES if n != "bool")
+        raise self.source.refuse(
+            node,
+            f"an annotation is a scalar type ({known}, tack.bool_)"
+            + (" or tack.Array" if array_too else ""),
+        )
+
+
+class KernelDefinition(_Definition):
+    """What ``@tack.kernel`` captured; the callable has it as ``definition``."""
+
+    def __init__(self, function: Callable[..., Any], options: Options = DEFAULT_OPTIONS) -> None:
+        super().__init__(function)
+        self.options = options
+
+    @functools.cached_property
+    def fingerprint(self) -> Fingerprint:
+        """The digest of the kernel's code and of everything it reaches, with what it captured."""
+        return fingerprint(self)
+
+
+class FunctionDefinition(_Definition):
+    """A device function, as ``@tack.func`` returns it: inlined into kernels, callable in Python."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the plain Python function."""
+        return self.function(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Binds as a function does."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<tack.func {self.name}>"
+
+
+def func(function: Callable[..., Any]) -> FunctionDefinition:
+    """Marks a device function: kernels that call it have it inlined.
+
+    Early ``return`` works anywhere but inside a loop of the function; several results, keyword
+    arguments and defaults work; recursion is refused. Called from Python it is a plain function.
+    """
+    return FunctionDefinition(function)
+
+
+class _IntConstant(Constant, int):
+    @property
+    def literal(self) -> int | float:
+        return bool(self) if self.dtype is bool_ else int(self)
+
+
+class _FloatConstant(Constant, float):
+    @property
+    def literal(self) -> int | float:
+        return float(self)
+
+
+def constant(value: int | float, dtype: DType | None = None) -> Any:
+    """A number that kernels may read from an enclosing scope, baked in when they compile.
+
+    With ``dtype`` it has that type; without, it takes the type of what it meets, as a literal
+    written in its place would. In plain Python it is the number.
+
+    Raises ``TypeError`` for what is no number or no scalar type, ``OverflowError`` for an integer
+    that ``dtype`` cannot hold, ``ValueError`` for a float given an integer type.
+
+    >>> constant(3, dtypes.u8) + 1
+    4
+    """
+    item = value.item() if hasattr(value, "item") else value
+    if not isinstance(item, bool | int | float):
+        raise TypeError(f"tack.constant takes a number, not {type(value).__name__}")
+    if dtype is not None and not isinstance(dtype, DType):
+        raise TypeError(f"tack.constant({value!r}, ...): {dtype!r} is not a scalar type")
+    if dtype is None:
+        dtype = bool_ if isinstance(item, bool) else None
+    elif dtype.is_float:
+        item = float(dtype.convert(item))
+    elif isinstance(item, float):
+        raise ValueError(f"tack.constant({value!r}, tack.{dtype}): a float is no {dtype}")
+    elif not dtype.holds(item):
+        raise OverflowError(
+            f"tack.constant({value!r}, tack.{dtype}): {dtype} holds {dtype.minimum} to "
+            f"{dtype.maximum}"
+        )
+    number = _FloatConstant(item) if isinstance(item, float) else _IntConstant(item)
+    number.dtype = dtype
+    return number

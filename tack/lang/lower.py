@@ -1,0 +1,316 @@
+"""Lowering of a kernel: parameters, the names set before its loop, and the parallel loop."""
+
+from __future__ import annotations
+
+import ast
+import builtins as python
+
+from tack.ir.nodes import (
+    Expression,
+    IRArrayLoad,
+    IRAssign,
+    IRBinOp,
+    IRCast,
+    IRConstant,
+    IRFunction,
+    IRName,
+    IRNode,
+    IRParallelFor,
+    IRParam,
+    IRTripCount,
+    Statement,
+)
+from tack.ir.traversal import transform_ir, walk_ir
+from tack.lang import builtins as language
+from tack.lang.bindings import local_names
+from tack.lang.definition import KernelDefinition
+from tack.lang.lower_base import ArrayParameter
+from tack.lang.lower_statements import StatementLowering
+from tack.model.signature import ArraySpec, Signature
+
+__all__ = ["check_signature", "lower_kernel"]
+
+MAX_DIMENSIONS = 3
+
+
+def lower_kernel(definition: KernelDefinition, signature: Signature) -> IRFunction:
+    """The lowered IR of ``definition`` for ``signature``.
+
+    Raises `CompileError` for what the language refuses, ``ValueError`` where the signature does
+    not fit the kernel.
+    """
+    problem = check_signature(definition, signature)
+    if problem is not None:
+        raise ValueError(f"{definition.name}: {problem}")
+    return _KernelLowering(definition, signature).lower()
+
+
+def check_signature(definition: KernelDefinition, signature: Signature) -> str | None:
+    """Why ``signature`` cannot be one of the kernel's, or None."""
+    names = definition.parameters
+    if len(signature) != len(names):
+        return (
+            f"the signature '{signature}' has {len(signature)} entries and the kernel "
+            f"{len(names)} parameters ({', '.join(names)})"
+        )
+    for name, annotation, spec in zip(names, definition.annotations, signature, strict=True):
+        if annotation is None:
+            continue
+        if isinstance(spec, ArraySpec):
+            return f"parameter {name!r} is annotated {annotation}, and '{spec}' is an array"
+        if spec.dtype is not annotation:
+            return f"parameter {name!r} is annotated {annotation}, not {spec.dtype}"
+    return None
+
+
+class _KernelLowering(StatementLowering):
+    """Lowers one kernel for one signature."""
+
+    def __init__(self, kernel: KernelDefinition, signature: Signature) -> None:
+        super().__init__(kernel)
+        self.kernel = kernel
+        self.signature = signature
+        self.node = kernel.source.node
+
+    def lower(self) -> IRFunction:
+        """The whole kernel."""
+        self._check_parameters_of_kernel()
+        params = self._parameters()
+        before, loop = self._split()
+        self.prologue = {}
+        for statement in before:
+            self._set_before(statement)
+        body = [self._parallel_loop(loop)]
+        return self.at(
+            self.node,
+            IRFunction(
+                name=self.kernel.name,
+                params=params,
+                body=list[Statement](body),
+                default_float=self.signature.default_float,
+                positions=self.positions,
+                declared=self.declared,
+            ),
+        )
+
+    def _check_parameters_of_kernel(self) -> None:
+        arguments = self.node.args
+        for star in (arguments.vararg, arguments.kwarg):
+            if star is not None:
+                raise self.refuse(star, "star parameters are not part of the kernel language")
+        for argument in [*arguments.posonlyargs, *arguments.kwonlyargs]:
+            raise self.refuse(
+                argument, "positional-only and keyword-only parameters of kernels are not built yet"
+            )
+
+    def _parameters(self) -> list[IRParam]:
+        arguments = self.node.args.args
+        params = []
+        for argument, spec in zip(arguments, self.signature, strict=True):
+            name = argument.arg
+            if isinstance(spec, ArraySpec):
+                self.frame.meanings[name] = ArrayParameter(name, spec)
+                param = IRParam(name, spec.dtype, spec.dims)
+            else:
+                self.frame.meanings[name] = name
+                self.mark_assigned(name)
+                param = IRParam(name, spec.dtype)
+            params.append(self.at(argument, param))
+        return params
+
+    def _split(self) -> tuple[list[ast.stmt], ast.For]:
+        """The statements before the parallel loop, and the loop."""
+        body = [s for s in self.node.body if not _is_text(s)]
+        loops = [s for s in body if isinstance(s, ast.For)]
+        if len(loops) != 1:
+            where = loops[1] if loops else self.node
+            raise self.refuse(
+                where,
+                f"a kernel has one outermost parallel loop, and this one has {len(loops)}; "
+                + ("make two kernels of it" if loops else "write for i in range(...)"),
+            )
+        position = body.index(loops[0])
+        for statement in body[position + 1 :]:
+            raise self.refuse(statement, "nothing can stand after the parallel loop")
+        return body[:position], loops[0]
+
+    def _set_before(self, node: ast.stmt) -> None:
+        """A name set before the loop: every iteration sets it anew, and the extents may use it."""
+        targets = _targets(node)
+        if not targets or not all(isinstance(t, ast.Name | ast.Tuple) for t in targets):
+            raise self.refuse(
+                node, "before the parallel loop only names can be set, from scalars and shapes"
+            )
+        for name in (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
+            if name in self.kernel.parameters:
+                raise self.refuse(
+                    node,
+                    f"the parameter {name!r} is set before the parallel loop; use another name",
+                )
+        position = len(self.out)
+        self.statement(node)
+        assert self.prologue is not None
+        for statement in self.out[position:]:
+            if not isinstance(statement, IRAssign) or _loads(statement):
+                raise self.refuse(
+                    node,
+                    "the host computes what is set before the parallel loop, and it reads no array "
+                    "elements and branches only in expressions; set this inside the loop",
+                )
+            value = self._substituted(statement.value)
+            dtype = self.declared.get(statement.target)
+            if dtype is not None:
+                value = self.at(node, IRCast(value, dtype))
+            self.prologue[statement.target] = value
+
+    def _substituted(self, value: Expression) -> Expression:
+        """A copy of ``value`` in which names set before the loop are what they were set to."""
+        prologue = self.prologue or {}
+
+        def replace(node: IRNode) -> IRNode:
+            if isinstance(node, IRName) and node.name in prologue:
+                return prologue[node.name]
+            return node
+
+        result = transform_ir(value, replace, copy_nodes=True)
+        assert isinstance(result, Expression)
+        return result
+
+    def _parallel_loop(self, node: ast.For) -> IRParallelFor:
+        if node.orelse:
+            raise self.refuse(node.orelse[0], "'else' of a loop is not part of the kernel language")
+        call = node.iter
+        callee = self.static(call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or callee not in (python.range, language.ndrange):
+            raise self.refuse(
+                node.iter, "the parallel loop runs over range(...) or tack.ndrange(...)"
+            )
+        before = len(self.out)
+        if callee is python.range:
+            names, extents, first = self._range_loop(node, call)
+        else:
+            names, extents, first = self._ndrange_loop(node, call)
+        if len(self.out) > before:
+            raise self.refuse(
+                call,
+                "the host computes the bounds of the parallel loop, and calls "
+                "no device functions; write the expression out",
+            )
+        for extent in extents:
+            if _loads(extent):
+                raise self.refuse(
+                    call,
+                    "the host computes the bounds of the parallel loop, and "
+                    "reads no array elements; pass the bound as a scalar",
+                )
+        for statement in [*self._own_copies(node), *first]:
+            self.out.append(statement)
+        self.block(node.body)
+        return self.at(node, IRParallelFor(names, extents, self.out))
+
+    def _range_loop(
+        self, node: ast.For, call: ast.Call
+    ) -> tuple[list[str], list[Expression], list[Statement]]:
+        if not isinstance(node.target, ast.Name):
+            raise self.refuse(node.target, "a loop over range has one name as its target")
+        start, end, step = self.range_arguments(call)
+        if isinstance(step, IRConstant) and step.value < 0:
+            raise self.refuse(
+                call, "the step of the parallel loop is positive; its iterations have no order"
+            )
+        name = self._target(node.target)
+        if _is_literal(start, 0) and _is_literal(step, 1) and not self._reassigned(node, name):
+            self.mark_assigned(name)
+            return [name], [self._substituted(end)], []
+        index = f"{name}.index"
+        self.assigned = (self.assigned or frozenset()) | {name}
+        scaled: Expression = self.at(call, IRName(index))
+        if not _is_literal(step, 1):
+            scaled = self.at(call, IRBinOp("*", scaled, step))
+        if not _is_literal(start, 0):
+            scaled = self.at(call, IRBinOp("+", start, scaled))
+        extent: Expression = self._substituted(end)
+        if not (_is_literal(start, 0) and _is_literal(step, 1)):
+            parts = [self._substituted(part) for part in (start, end, step)]
+            extent = self.at(call, IRTripCount(parts[0], parts[1], parts[2]))
+        return [index], [extent], [self.at(node.target, IRAssign(name, scaled))]
+
+    def _ndrange_loop(
+        self, node: ast.For, call: ast.Call
+    ) -> tuple[list[str], list[Expression], list[Statement]]:
+        if call.keywords or not 1 <= len(call.args) <= MAX_DIMENSIONS:
+            raise self.refuse(call, f"tack.ndrange takes 1 to {MAX_DIMENSIONS} extents")
+        extents = [self._substituted(value) for value in self.evaluate(call.args)]
+        target = node.target
+        targets = list(target.elts) if isinstance(target, ast.Tuple) else [target]
+        if len(targets) != len(extents) or not isinstance(target, ast.Tuple):
+            raise self.refuse(
+                target,
+                f"tack.ndrange of {len(extents)} extents gives {len(extents)} indices; "
+                f"write {', '.join('ijk'[: len(extents)])}{',' * (len(extents) == 1)}",
+            )
+        names: list[str] = []
+        first: list[Statement] = []
+        for element in targets:
+            if not isinstance(element, ast.Name):
+                raise self.refuse(element, "the targets of a parallel loop are names")
+            name = self._target(element)
+            if name in names or f"{name}.index" in names:
+                raise self.refuse(element, f"the index {element.id!r} stands twice")
+            self.mark_assigned(name)
+            if self._reassigned(node, name):
+                index = f"{name}.index"
+                first.append(self.at(element, IRAssign(name, self.at(element, IRName(index)))))
+                name = index
+            names.append(name)
+        return names, extents, first
+
+    def _target(self, node: ast.Name) -> str:
+        name = self.target_name(node)
+        if node.id in self.kernel.parameters:
+            raise self.refuse(node, f"the loop's index {node.id!r} has the name of a parameter")
+        return name
+
+    def _reassigned(self, loop: ast.For, name: str) -> bool:
+        """Whether the body of the parallel loop assigns ``name``."""
+        return any(
+            isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store)
+            for statement in loop.body
+            for inner in ast.walk(statement)
+        )
+
+    def _own_copies(self, loop: ast.For) -> list[Statement]:
+        """Scalar parameters that the kernel assigns become locals of the iteration."""
+        copies: list[Statement] = []
+        assigned = local_names(self.node)
+        for name in self.kernel.parameters:
+            meaning = self.frame.meanings[name]
+            if isinstance(meaning, str) and name in assigned and self._reassigned(loop, name):
+                own = f"{name}.own"
+                copies.append(self.at(loop, IRAssign(own, self.at(loop, IRName(name)))))
+                self.frame.meanings[name] = own
+                self.mark_assigned(own)
+        return copies
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    """What an assignment with a value assigns to; empty for other statements."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) and node.value is not None else []
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    ) or isinstance(statement, ast.Pass)
+
+
+def _is_literal(value: Expression, number: int) -> bool:
+    return isinstance(value, IRConstant) and value.weak and value.value == number
+
+
+def _loads(node: Expression | Statement) -> bool:
+    return any(isinstance(inner, IRArrayLoad) for inner in walk_ir(node))

@@ -1,0 +1,211 @@
+"""State that the lowering of one kernel shares: frames, output, fresh names, assignment flow."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tack.ir.nodes import (
+    Expression,
+    IRArrayLoad,
+    IRArrayStore,
+    IRAssign,
+    IRConstant,
+    IRName,
+    IRNode,
+    Statement,
+)
+from tack.ir.positions import Positions
+from tack.ir.traversal import walk_ir
+from tack.lang.bindings import local_names
+from tack.lang.definition import FunctionDefinition, KernelDefinition
+from tack.model.dtypes import DType
+from tack.model.errors import CompileError
+from tack.model.signature import ArraySpec
+
+__all__ = [
+    "ArrayParameter",
+    "Frame",
+    "Loop",
+    "LoweringBase",
+    "Meaning",
+    "again",
+    "contains_load",
+    "contains_store",
+    "is_simple",
+    "join",
+]
+
+_Node = TypeVar("_Node", bound=IRNode)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayParameter:
+    """An array parameter of the kernel, however many calls it was passed through."""
+
+    name: str
+    spec: ArraySpec
+
+
+Meaning = str | ArrayParameter | IRConstant
+"""What a local name of a frame stands for: an IR name, an array, or a literal argument."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function being lowered, the kernel or an inlined one, and its local names."""
+
+    definition: KernelDefinition | FunctionDefinition
+    meanings: dict[str, Meaning] = field(default_factory=dict)
+    suffix: str = ""
+    locals: set[str] = field(default_factory=set)
+    result_names: list[str] | None = None
+    result_count: int | None = None
+    flags: list[str] = field(default_factory=list)
+    loops: int = 0
+
+    def __post_init__(self) -> None:
+        self.locals = local_names(self.definition.source.node)
+
+    def refuse(self, node: ast.AST, message: str) -> CompileError:
+        """The error that refuses ``node`` of this function, for the caller to raise."""
+        return self.definition.source.refuse(node, message)
+
+
+@dataclass(slots=True)
+class Loop:
+    """The assignment states with which a loop is left or goes round."""
+
+    breaks: list[frozenset[str] | None] = field(default_factory=list)
+    rounds: list[frozenset[str] | None] = field(default_factory=list)
+
+
+class LoweringBase:
+    """What every part of the lowering uses.
+
+    ``assigned`` are the IR names that hold a value at the present point on every path, or None
+    where the point cannot be reached.
+    """
+
+    def __init__(self, kernel: KernelDefinition) -> None:
+        self.frame = Frame(kernel)
+        self.active: list[KernelDefinition | FunctionDefinition] = [kernel]
+        self.positions = Positions()
+        self.out: list[Statement] = []
+        self.declared: dict[str, DType] = {}
+        self.assigned: frozenset[str] | None = frozenset()
+        self.loops: list[Loop] = []
+        self.prologue: dict[str, Expression] | None = None
+        self._counter = 0
+
+    def refuse(self, node: ast.AST, message: str) -> CompileError:
+        """The error that refuses ``node``, for the caller to raise."""
+        return self.frame.refuse(node, message)
+
+    def at(self, node: ast.AST, ir: _Node) -> _Node:
+        """Notes that ``ir`` comes from ``node``."""
+        return self.positions.put(ir, self.frame.definition.source.position(node))
+
+    def count(self) -> int:
+        """A number that no earlier call gave."""
+        self._counter += 1
+        return self._counter
+
+    def emit(self, node: ast.AST, statement: Statement) -> None:
+        """Appends a statement that comes from ``node``."""
+        self.out.append(self.at(node, statement))
+
+    def emit_assign(self, node: ast.AST, target: str, value: Expression) -> None:
+        """Appends ``target = value`` and notes that ``target`` now holds a value."""
+        self.emit(node, IRAssign(target, value))
+        self.mark_assigned(target)
+
+    def mark_assigned(self, name: str) -> None:
+        """Notes that ``name`` holds a value from here on."""
+        if self.assigned is not None:
+            self.assigned |= {name}
+
+    @contextmanager
+    def collect(self) -> Iterator[list[Statement]]:
+        """Statements go to the list it yields until it ends."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    def temporary(self, node: ast.AST, value: Expression, what: str = "t") -> Expression:
+        """``value`` evaluated now: itself if that is simple, else the name of a new local."""
+        if is_simple(value):
+            return value
+        name = f"{what}.{self.count()}"
+        self.emit_assign(node, name, value)
+        return self.at(node, IRName(name))
+
+    def evaluate(self, nodes: list[ast.expr]) -> list[Expression]:
+        """The values of ``nodes``, evaluated left to right.
+
+        An expression that loads, followed by one whose calls store, is read before those stores.
+        """
+        values: list[Expression] = []
+        marks: list[int] = []
+        for node in nodes:
+            values.append(self.expression(node))
+            marks.append(len(self.out))
+        for k in reversed(range(len(nodes))):
+            self.protect(nodes, values, marks, k)
+        return values
+
+    def protect(
+        self, nodes: list[ast.expr], values: list[Expression], marks: list[int], k: int
+    ) -> None:
+        """Spills value ``k`` at its mark if a statement after it stores and it loads."""
+        later = self.out[marks[k] :]
+        if later and any(map(contains_store, later)) and contains_load(values[k]):
+            name = f"t.{self.count()}"
+            self.out.insert(marks[k], self.at(nodes[k], IRAssign(name, values[k])))
+            self.mark_assigned(name)
+            values[k] = self.at(nodes[k], IRName(name))
+
+    def expression(self, node: ast.expr) -> Expression:
+        """The value of ``node``; statements that it needs are emitted first."""
+        raise NotImplementedError
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        """Lowers a statement list."""
+        raise NotImplementedError
+
+    def static(self, node: ast.expr) -> Any:
+        """What a static name stands for, or `tack.lang.bindings.MISSING`."""
+        raise NotImplementedError
+
+
+def contains_store(node: IRNode) -> bool:
+    """Whether anything in ``node`` stores to an array."""
+    return any(isinstance(inner, IRArrayStore) for inner in walk_ir(node))
+
+
+def contains_load(node: IRNode) -> bool:
+    """Whether anything in ``node`` loads from an array."""
+    return any(isinstance(inner, IRArrayLoad) for inner in walk_ir(node))
+
+
+def is_simple(value: Expression) -> bool:
+    """Whether evaluating ``value`` twice costs nothing."""
+    return isinstance(value, IRName | IRConstant)
+
+
+def again(value: Expression) -> Expression:
+    """A fresh node for a further use of a simple value: passes settle each use by itself."""
+    return copy.copy(value) if is_simple(value) else value
+
+
+def join(left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:
+    """What holds a value where two paths meet."""
+    if left is None or right is None:
+        return right if left is None else left
+    return left & right

@@ -1,0 +1,355 @@
+"""Lowering of expressions: names, operators, indexing, shapes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from tack.ir.nodes import (
+    Expression,
+    IRArrayLoad,
+    IRAssign,
+    IRBinOp,
+    IRBoolOp,
+    IRCast,
+    IRCompare,
+    IRConstant,
+    IRDimSize,
+    IRIf,
+    IRIfExp,
+    IRName,
+    IRUnaryOp,
+    Statement,
+)
+from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
+from tack.lang.lower_base import ArrayParameter, LoweringBase, again
+from tack.model.dtypes import DType, bool_
+
+__all__ = ["BINARY", "ExpressionLowering"]
+
+BINARY: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+_UNARY: Final[dict[type[ast.unaryop], str]] = {
+    ast.USub: "-",
+    ast.Invert: "~",
+    ast.Not: "not",
+}
+_COMPARE: Final[dict[type[ast.cmpop], str]] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+_REFUSED: Final[dict[type[ast.expr], str]] = {
+    ast.ListComp: "a comprehension is not part of the kernel language; write a loop",
+    ast.SetComp: "a comprehension is not part of the kernel language; write a loop",
+    ast.DictComp: "a comprehension is not part of the kernel language; write a loop",
+    ast.GeneratorExp: "a generator is not part of the kernel language; write a loop",
+    ast.Lambda: "a lambda is not part of the kernel language; write a @tack.func",
+    ast.NamedExpr: "':=' is not part of the kernel language; assign in a statement of its own",
+    ast.List: "a list is not part of the kernel language; use scalars or an array parameter",
+    ast.Dict: "a dict is not part of the kernel language",
+    ast.Set: "a set is not part of the kernel language",
+    ast.JoinedStr: "text is not part of the kernel language",
+    ast.Starred: "'*' is not part of the kernel language; write the values out",
+    ast.Await: "'await' is not part of the kernel language",
+    ast.Yield: "'yield' is not part of the kernel language",
+    ast.YieldFrom: "'yield' is not part of the kernel language",
+    ast.Slice: "slices are not built yet; index single elements in a loop",
+    ast.Tuple: "a tuple has no value here; unpack it into names",
+}
+
+
+class ExpressionLowering(LoweringBase):
+    """Lowers every expression but calls."""
+
+    def expression(self, node: ast.expr) -> Expression:
+        """The value of ``node``; statements that it needs are emitted first."""
+        method = getattr(self, f"_lower_{type(node).__name__}", None)
+        if method is None:
+            default = f"{type(node).__name__} is not part of the kernel language"
+            raise self.refuse(node, _REFUSED.get(type(node), default))
+        value: Expression = self.at(node, method(node))
+        return value
+
+    def static(self, node: ast.expr) -> Any:
+        """What a static name stands for, or `MISSING`."""
+        dotted = dotted_name(node)
+        if dotted is None or dotted.split(".")[0] in self.frame.locals:
+            return MISSING
+        return resolve(self.frame.definition.function, dotted)
+
+    # names and literals
+
+    def _lower_Constant(self, node: ast.Constant) -> Expression:
+        return self.literal(node, node.value)
+
+    def literal(self, node: ast.AST, value: Any) -> IRConstant:
+        """A literal of the source."""
+        if isinstance(value, bool):
+            return IRConstant(value, bool_)
+        if isinstance(value, int | float):
+            if isinstance(value, int) and not -(2**63) <= value < 2**64:
+                raise self.refuse(node, f"{value} fits no integer type; the widest have 64 bits")
+            return IRConstant(value, None, weak=True)
+        raise self.refuse(
+            node, f"{value!r} is no number; the kernel language has numbers and bools only"
+        )
+
+    def _lower_Name(self, node: ast.Name) -> Expression:
+        if node.id not in self.frame.locals:
+            return self._static_value(node, node.id)
+        meaning = self.meaning(node)
+        if isinstance(meaning, ArrayParameter):
+            raise self.refuse(
+                node, f"the array {node.id!r} has no value of its own; index an element of it"
+            )
+        if isinstance(meaning, IRConstant):
+            return IRConstant(meaning.value, meaning.dtype, meaning.weak)
+        return IRName(meaning)
+
+    def meaning(self, node: ast.Name) -> str | ArrayParameter | IRConstant:
+        """What a local name stands for, having a value on every path to here."""
+        meaning = self.frame.meanings.get(node.id, self.local(node.id))
+        if isinstance(meaning, str) and self.assigned is not None and meaning not in self.assigned:
+            raise self.refuse(
+                node, f"{node.id!r} may have no value here; assign it on every path before"
+            )
+        return meaning
+
+    def local(self, name: str) -> str:
+        """The IR name of a local of the frame; inlined functions get names of their own."""
+        meaning = self.frame.meanings.get(name)
+        return meaning if isinstance(meaning, str) else f"{name}{self.frame.suffix}"
+
+    def _static_value(self, node: ast.expr, dotted: str) -> Expression:
+        value = self.static(node)
+        if value is MISSING:
+            raise self.refuse(node, f"the name {dotted!r} is not defined")
+        if isinstance(value, Constant):
+            return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
+        if isinstance(value, bool | int | float) or type(value).__module__ == "numpy":
+            raise self.refuse(
+                node,
+                f"{dotted!r} is a plain {type(value).__name__} outside the kernel, which could "
+                f"change unseen; write {dotted} = tack.constant({value!r}, tack.<dtype>)",
+            )
+        if isinstance(value, DType) or callable(value):
+            raise self.refuse(node, f"{dotted!r} is not a number; call it, or write a number")
+        raise self.refuse(
+            node,
+            f"{dotted!r} is a {type(value).__name__}; from outside a kernel come only "
+            "tack.constant numbers, scalar types, device functions and modules",
+        )
+
+    # operators
+
+    def _lower_BinOp(self, node: ast.BinOp) -> Expression:
+        operator = BINARY.get(type(node.op))
+        if operator is None:
+            raise self.refuse(node, "'@' needs matrices, which are not built yet")
+        left, right = self.evaluate([node.left, node.right])
+        return IRBinOp(operator, left, right)
+
+    def _lower_UnaryOp(self, node: ast.UnaryOp) -> Expression:
+        operand = self.expression(node.operand)
+        if isinstance(operand, IRConstant) and operand.weak and not isinstance(node.op, ast.Not):
+            return self._fold_sign(node, operand)
+        if isinstance(node.op, ast.UAdd):
+            return IRUnaryOp("-", self.at(node, IRUnaryOp("-", operand)))
+        return IRUnaryOp(_UNARY[type(node.op)], operand)
+
+    def _fold_sign(self, node: ast.UnaryOp, operand: IRConstant) -> Expression:
+        """A literal with a sign is a literal."""
+        if isinstance(node.op, ast.UAdd):
+            return operand
+        if isinstance(node.op, ast.USub):
+            return self.literal(node, -operand.value)
+        if isinstance(operand.value, float):
+            raise self.refuse(node, "'~' takes an integer, not a float")
+        return self.literal(node, ~int(operand.value))
+
+    def _lower_Compare(self, node: ast.Compare) -> Expression:
+        operators = []
+        for operator in node.ops:
+            if type(operator) not in _COMPARE:
+                word = {"Is": "is", "IsNot": "is not", "In": "in", "NotIn": "not in"}
+                raise self.refuse(
+                    node,
+                    f"'{word[type(operator).__name__]}' is not part of the kernel language; "
+                    "compare with == or !=",
+                )
+            operators.append(_COMPARE[type(operator)])
+        if len(operators) == 1:
+            left, right = self.evaluate([node.left, *node.comparators])
+            return IRCompare(operators[0], left, right)
+        left, middle = self.evaluate([node.left, node.comparators[0]])
+        middle = self.temporary(node.comparators[0], middle)
+        return self._chain(node, left, middle, operators, 0)
+
+    def _chain(
+        self, node: ast.Compare, left: Expression, right: Expression, operators: list[str], k: int
+    ) -> Expression:
+        """Comparison ``k`` of a chain whose operands are evaluated, and the rest behind it."""
+        first = self.at(node, IRCompare(operators[k], left, right))
+        if k + 1 == len(operators):
+            return first
+        with self.guarded() as later:
+            following = self.expression(node.comparators[k + 1])
+            if k + 2 < len(operators):
+                following = self.temporary(node.comparators[k + 1], following)
+            second = self._chain(node, again(right), following, operators, k + 1)
+        return self._choose_bool(node, "and", first, later, second)
+
+    @contextmanager
+    def guarded(self) -> Iterator[list[Statement]]:
+        """Collects the statements of an operand that may not be evaluated.
+
+        What they assign counts only inside.
+        """
+        before = self.assigned
+        with self.collect() as statements:
+            yield statements
+        self.assigned = before
+
+    def _lower_BoolOp(self, node: ast.BoolOp) -> Expression:
+        operator = "and" if isinstance(node.op, ast.And) else "or"
+        return self._bool_chain(node, operator, node.values)
+
+    def _bool_chain(self, node: ast.BoolOp, operator: str, values: list[ast.expr]) -> Expression:
+        first = self.expression(values[0])
+        if len(values) == 1:
+            return first
+        with self.guarded() as later:
+            second = self._bool_chain(node, operator, values[1:])
+        return self._choose_bool(node, operator, first, later, second)
+
+    def _choose_bool(
+        self,
+        node: ast.expr,
+        operator: str,
+        first: Expression,
+        later: list[Statement],
+        second: Expression,
+    ) -> Expression:
+        """``first and/or second``, where ``later`` must run before ``second`` and only then."""
+        if not later:
+            return self.at(node, IRBoolOp(operator, first, second))
+        name = f"t.{self.count()}"
+        self.emit_assign(node, name, self.at(node, IRCast(first, bool_)))
+        later.append(self.at(node, IRAssign(name, self.at(node, IRCast(second, bool_)))))
+        condition: Expression = self.at(node, IRName(name))
+        then_body, else_body = (later, []) if operator == "and" else ([], later)
+        self.emit(node, IRIf(condition, then_body, else_body))
+        return self.at(node, IRName(name))
+
+    def _lower_IfExp(self, node: ast.IfExp) -> Expression:
+        condition = self.expression(node.test)
+        with self.guarded() as then_body:
+            then_value = self.expression(node.body)
+        with self.guarded() as else_body:
+            else_value = self.expression(node.orelse)
+        if not then_body and not else_body:
+            return IRIfExp(condition, then_value, else_value)
+        name = f"t.{self.count()}"
+        then_body.append(self.at(node.body, IRAssign(name, then_value)))
+        else_body.append(self.at(node.orelse, IRAssign(name, else_value)))
+        self.emit(node, IRIf(condition, then_body, else_body))
+        self.mark_assigned(name)
+        return IRName(name)
+
+    # arrays
+
+    def _lower_Attribute(self, node: ast.Attribute) -> Expression:
+        dotted = dotted_name(node)
+        if dotted is not None and dotted.split(".")[0] not in self.frame.locals:
+            return self._static_value(node, dotted)
+        array = self.array_of(node.value)
+        if array is not None:
+            if node.attr == "shape":
+                raise self.refuse(node, "a shape has no value of its own; write .shape[k]")
+            raise self.refuse(node, f"arrays have .shape[k] here, and no .{node.attr}")
+        raise self.refuse(node, f"a number has no attribute {node.attr!r} here")
+
+    def array_of(self, node: ast.expr) -> ArrayParameter | None:
+        """The array that ``node`` names, or None."""
+        if isinstance(node, ast.Name) and node.id in self.frame.locals:
+            meaning = self.frame.meanings.get(node.id)
+            return meaning if isinstance(meaning, ArrayParameter) else None
+        return None
+
+    def shape_of(self, node: ast.expr) -> ArrayParameter | None:
+        """The array whose ``.shape`` ``node`` is, or None."""
+        if isinstance(node, ast.Attribute) and node.attr == "shape":
+            return self.array_of(node.value)
+        return None
+
+    def _lower_Subscript(self, node: ast.Subscript) -> Expression:
+        shaped = self.shape_of(node.value)
+        if shaped is not None:
+            return self.dim_size(node, shaped)
+        array = self.array_of(node.value)
+        if array is None:
+            raise self.refuse(node, "only arrays and their .shape can be indexed")
+        indices = self.evaluate(self.index_nodes(node, array))
+        self.check_indices(node, array, indices)
+        return IRArrayLoad(array.name, indices)
+
+    def dim_size(self, node: ast.Subscript, array: ArrayParameter) -> Expression:
+        """``array.shape[k]`` for a literal ``k``."""
+        index = node.slice
+        negative = isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub)
+        inner = index.operand if isinstance(index, ast.UnaryOp) and negative else index
+        if not isinstance(inner, ast.Constant) or type(inner.value) is not int:
+            raise self.refuse(node, "the index of a shape is a literal, as in .shape[0]")
+        dim = -inner.value if negative else inner.value
+        if not -array.spec.rank <= dim < array.spec.rank:
+            raise self.refuse(
+                node, f"{array.name!r} has {array.spec.rank} dimensions, so no .shape[{dim}]"
+            )
+        return IRDimSize(array.name, dim % array.spec.rank)
+
+    def index_nodes(self, node: ast.Subscript, array: ArrayParameter) -> list[ast.expr]:
+        """The index expressions of a subscript, as many as the array has dimensions."""
+        nodes = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(nodes) != array.spec.rank:
+            raise self.refuse(
+                node,
+                f"{array.name!r} has {array.spec.rank} dimension"
+                f"{'s' * (array.spec.rank != 1)} and is given {len(nodes)} "
+                f"ind{'ices' if len(nodes) != 1 else 'ex'}",
+            )
+        return nodes
+
+    def check_indices(
+        self, node: ast.Subscript, array: ArrayParameter, indices: list[Expression]
+    ) -> None:
+        """Refuses literal indices that no array of this type has."""
+        for axis, index in enumerate(indices):
+            if not isinstance(index, IRConstant):
+                continue
+            if index.value < 0:
+                raise self.refuse(
+                    node,
+                    f"the index {index.value} is negative, and indices do not wrap around; write "
+                    f"{array.name}.shape[{axis}] - {-index.value}",
+                )
+            extent = array.spec.dims[axis]
+            if extent is not None and index.value >= extent:
+                raise self.refuse(node, f"the index {index.value} is out of range for {array.spec}")

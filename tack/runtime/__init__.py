@@ -1,0 +1,1 @@
+"""Run time: which variant answers a call, and why."""

@@ -1,0 +1,168 @@
+"""What a call was given, as specs, and the errors for what no variant could take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tack.lang.definition import KernelDefinition
+from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType, numpy_name
+from tack.model.signature import MAX_RANK, ArraySpec, ScalarSpec, Signature, Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["annotations_of", "call_signature", "fits"]
+
+
+def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Signature:
+    """The signature of a call: dtypes and ranks, with the extents of each array pinned.
+
+    Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant of any
+    signature could take.
+    """
+    names = definition.parameters
+    arrays: dict[int, ArraySpec] = {}
+    for position, (name, value) in enumerate(zip(names, args, strict=True)):
+        spec = _array_spec(definition, name, value)
+        if spec is not None:
+            arrays[position] = spec
+    default_float = Signature(tuple(arrays.values())).default_float
+    annotations = annotations_of(definition)
+    specs: list[Spec] = []
+    for position, (name, value) in enumerate(zip(names, args, strict=True)):
+        if position in arrays:
+            if annotations[position] is not None:
+                raise TypeError(
+                    f"{definition.name}: {name!r} is annotated {annotations[position]} and was "
+                    "given an array"
+                )
+            specs.append(arrays[position])
+        else:
+            dtype = _scalar_dtype(definition, name, value, annotations[position], default_float)
+            specs.append(ScalarSpec(dtype))
+    return Signature(tuple(specs))
+
+
+def fits(spec: Spec, given: Spec) -> bool:
+    """Whether an argument of spec ``given`` can be one of ``spec``."""
+    if isinstance(spec, ScalarSpec) or isinstance(given, ScalarSpec):
+        return spec == given
+    return (
+        spec.dtype is given.dtype
+        and spec.rank == given.rank
+        and all(
+            dim is None or dim == extent for dim, extent in zip(spec.dims, given.dims, strict=True)
+        )
+    )
+
+
+def annotations_of(definition: KernelDefinition) -> tuple[DType | None, ...]:
+    """The annotated dtype of each parameter, from the running function: no source is needed."""
+    hints = definition.function.__annotations__
+    return tuple(_hint(definition, hints.get(name)) for name in definition.parameters)
+
+
+def _hint(definition: KernelDefinition, hint: object) -> DType | None:
+    if isinstance(hint, str):
+        from tack.lang.bindings import resolve
+
+        hint = resolve(definition.function, hint.strip())
+    return hint if isinstance(hint, DType) else None
+
+
+def _array_spec(definition: KernelDefinition, name: str, value: object) -> ArraySpec | None:
+    """The spec of an array argument, None for what is no array."""
+    import numpy as np
+
+    if not isinstance(value, np.ndarray):
+        return None
+    where = f"{definition.name}: array {name!r}"
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{where} is masked, and a kernel sees no mask; pass .filled(...) or .data")
+    dtype = _array_dtype(value.dtype)
+    if dtype is None:
+        known = ", ".join(numpy_name(d) for d in ARRAY_DTYPES.values())
+        raise TypeError(
+            f"{where} has dtype {value.dtype}; a kernel takes {known}, in native byte order"
+        )
+    if not 1 <= value.ndim <= MAX_RANK:
+        raise TypeError(f"{where} has {value.ndim} dimensions; a kernel takes 1 to {MAX_RANK}")
+    if not value.flags.c_contiguous:
+        raise ValueError(
+            f"{where} is not C-contiguous (shape {value.shape}, strides {value.strides}); pass "
+            "numpy.ascontiguousarray of it, and copy back what the kernel writes"
+        )
+    if not value.flags.aligned:
+        raise ValueError(
+            f"{where} is not aligned to its {value.itemsize}-byte elements; pass a copy"
+        )
+    return ArraySpec(dtype, value.shape)
+
+
+def _array_dtype(dtype: np.dtype[Any]) -> DType | None:
+    if not dtype.isnative or dtype.kind not in "iuf":
+        return None
+    return ARRAY_DTYPES.get(f"{dtype.kind}{8 * dtype.itemsize}")
+
+
+def _scalar_dtype(
+    definition: KernelDefinition,
+    name: str,
+    value: object,
+    annotation: DType | None,
+    default_float: DType,
+) -> DType:
+    """The type of a scalar argument, after checking that it holds the value."""
+    number = _plain(value)
+    where = f"{definition.name}: scalar {name!r}"
+    if number is None:
+        raise TypeError(
+            f"{definition.name}: {name!r} is {_kind(value)}; a kernel takes arrays and numbers"
+        )
+    if annotation is None:
+        if isinstance(number, float):
+            return default_float
+        annotation = DTYPES["bool" if isinstance(number, bool) else "i64"]
+    elif annotation.is_integer and isinstance(number, float):
+        raise TypeError(f"{where} is annotated {annotation} and was given the float {number!r}")
+    elif annotation.is_bool and not isinstance(number, bool):
+        raise TypeError(f"{where} is annotated bool and was given {number!r}; pass True or False")
+    if annotation.is_integer and not annotation.holds(int(number)):
+        raise OverflowError(
+            f"{where} is {annotation}, which holds {annotation.minimum} to {annotation.maximum}, "
+            f"and was given {_short(number)}"
+        )
+    if annotation.is_float and not isinstance(number, float):
+        try:
+            float(number)
+        except OverflowError:
+            raise OverflowError(
+                f"{where} is {annotation}, and {_short(number)} is beyond its range"
+            ) from None
+    return annotation
+
+
+def _plain(value: object) -> bool | int | float | None:
+    """The Python number that a scalar argument holds, or None."""
+    import numbers
+
+    import numpy as np
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | float):
+        return value
+    return float(value) if isinstance(value, numbers.Real) else None
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__module__}.{type(value).__qualname__}"
+
+
+def _short(number: float) -> str:
+    try:
+        text = str(number)
+    except ValueError:
+        return "an integer of thousands of digits"
+    return text if len(text) <= 40 else f"{text[:20]}... ({len(text)} characters)"

@@ -1,0 +1,54 @@
+"""`tack.explain`: which variant answers a call, and why each other one does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tack import _core
+from tack.model.variant import Candidate
+
+__all__ = ["Explanation", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The record of one decision; `str` gives it as text.
+
+    ``notes`` say what is true of the package as a whole, such as a bundle that cannot be read.
+    """
+
+    kernel: str
+    signature: str
+    candidates: tuple[Candidate, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The candidate that answers, or None."""
+        return next((c for c in self.candidates if c.accepted), None)
+
+    def __str__(self) -> str:
+        chosen = self.chosen
+        head = f"{self.kernel}({self.signature}): " + (
+            f"answered by ({chosen.signature}) for {chosen.target}"
+            if chosen
+            else "no prebuilt variant answers"
+        )
+        return "\n  ".join([head, *self.notes, *map(str, self.candidates)])
+
+
+def explain(kernel: _core.Kernel, *args: Any, **kwargs: Any) -> Explanation:
+    """Lists every variant of ``kernel`` with why it was taken or refused for these arguments.
+
+    Runs nothing. Raises what the call would raise for arguments that no variant could take.
+    """
+    import inspect
+
+    from tack.runtime.resolver import resolve
+
+    if not isinstance(kernel, _core.Kernel):
+        raise TypeError(f"tack.explain takes a kernel, not a {type(kernel).__name__}")
+    bound = inspect.signature(kernel.py_func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return resolve(kernel.definition, tuple(bound.arguments.values())).explanation

@@ -1,0 +1,172 @@
+"""The resolver: from the arguments of a call to a loaded variant, every refusal with a reason."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tack import _core
+from tack.backends import cpu
+from tack.lang.definition import KernelDefinition
+from tack.model.bundle import KernelEntry, VariantEntry
+from tack.model.errors import BundleError
+from tack.model.signature import ArraySpec, Signature
+from tack.model.variant import Candidate
+from tack.runtime.arguments import annotations_of, call_signature, fits
+from tack.runtime.explain import Explanation
+from tack.runtime.freshness import Freshness
+from tack.runtime.index import PackageIndex, index_for
+
+__all__ = ["Resolution", "resolve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The record of a decision, and what can be launched if a variant was chosen."""
+
+    explanation: Explanation
+    variant: VariantEntry | None
+    launchable: _core.Launchable | None
+
+
+_freshness: weakref.WeakKeyDictionary[KernelDefinition, Freshness] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
+    """Chooses a variant for ``args``.
+
+    Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant could
+    take; everything else is a candidate refused with a reason.
+    """
+    given = call_signature(definition, args)
+    shown = Explanation(definition.name, str(_free(given)), ())
+    try:
+        index = index_for(definition)
+    except BundleError as error:
+        return Resolution(replace(shown, notes=(str(error),)), None, None)
+    if index is None:
+        package = definition.function.__module__.partition(".")[0]
+        note = f"the package {package!r} ships no bundle (no _tack/manifest.json)"
+        return Resolution(replace(shown, notes=(note,)), None, None)
+    entry = index.kernel(definition.name)
+    if entry is None or entry.parameters != definition.parameters:
+        what = "has other parameters" if entry else "is not among the kernels"
+        note = f"{definition.name} {what} of the bundle in {index.folder}"
+        return Resolution(replace(shown, notes=(note,)), None, None)
+    return _choose(definition, given, shown, index, entry)
+
+
+def _choose(
+    definition: KernelDefinition,
+    given: Signature,
+    shown: Explanation,
+    index: PackageIndex,
+    entry: KernelEntry,
+) -> Resolution:
+    candidates: list[Candidate] = []
+    chosen: VariantEntry | None = None
+    launchable: _core.Launchable | None = None
+    for variant in sorted(entry.variants, key=_preference):
+        if chosen is not None:
+            reason: str | None = "another variant comes first"
+        else:
+            reason = _misfit(definition, entry, index, variant, given)
+        if reason is None:
+            try:
+                launchable = _launchable(definition, index, variant)
+                chosen = variant
+            except cpu.LoadError as error:
+                reason = str(error)
+        candidates.append(
+            Candidate(
+                kernel=entry.name,
+                signature=str(variant.signature),
+                target=str(variant.target),
+                accepted=variant is chosen,
+                reason=reason or "it fits the arguments, this CPU and the running code",
+            )
+        )
+    return Resolution(replace(shown, candidates=tuple(candidates)), chosen, launchable)
+
+
+def _preference(variant: VariantEntry) -> tuple[int, int, str]:
+    """More pinned dimensions first, then the higher CPU level."""
+    pinned = sum(
+        dim is not None
+        for spec in variant.signature
+        if isinstance(spec, ArraySpec)
+        for dim in spec.dims
+    )
+    return -pinned, -variant.target.level.rank, str(variant.signature)
+
+
+def _misfit(
+    definition: KernelDefinition,
+    entry: KernelEntry,
+    index: PackageIndex,
+    variant: VariantEntry,
+    given: Signature,
+) -> str | None:
+    """Why ``variant`` cannot answer, or None."""
+    for name, spec, argument in zip(entry.parameters, variant.signature, given, strict=True):
+        if not fits(spec, argument):
+            return f"{name!r} is {argument}, and it takes {spec}"
+    return cpu.unfit(variant.target) or _fresh(definition, entry, index).refusal(variant)
+
+
+def _fresh(definition: KernelDefinition, entry: KernelEntry, index: PackageIndex) -> Freshness:
+    with _lock:
+        freshness = _freshness.get(definition)
+        if freshness is None:
+            freshness = Freshness(definition, entry, index.bundle.modules)
+            _freshness[definition] = freshness
+        return freshness
+
+
+def _free(signature: Signature) -> Signature:
+    """``signature`` with no dimension pinned."""
+    return Signature(
+        tuple(
+            replace(spec, dims=(None,) * spec.rank) if isinstance(spec, ArraySpec) else spec
+            for spec in signature
+        )
+    )
+
+
+def _launchable(
+    definition: KernelDefinition, index: PackageIndex, variant: VariantEntry
+) -> _core.Launchable:
+    """``variant``, loaded. Raises `cpu.LoadError`."""
+    artifact = index.bundle.artifact(variant.target)
+    assert artifact is not None  # the bundle's reader checked it
+    library = cpu.load(index.folder, artifact)
+    launch = variant.launch
+    try:
+        entries = {flavour: library.symbol(symbol) for flavour, symbol in launch.entries}
+        return _core.Launchable(
+            params=_params(definition, variant.signature),
+            slots=launch.slots,
+            host=launch.host,
+            written=launch.written,
+            general=entries["general"],
+            noalias=entries.get("noalias", 0),
+            label=f"{definition.name}({variant.signature}) for {variant.target}",
+            keepalive=library,
+        )
+    except (AttributeError, ValueError, OverflowError, TypeError) as error:
+        raise cpu.LoadError(f"its launch plan does not fit {artifact.path}: {error}") from None
+
+
+def _params(definition: KernelDefinition, signature: Signature) -> list[tuple[object, ...]]:
+    """The parameters as the launcher checks them."""
+    rows: list[tuple[object, ...]] = []
+    for spec, annotation in zip(signature, annotations_of(definition), strict=True):
+        if isinstance(spec, ArraySpec):
+            pins = tuple(-1 if dim is None else dim for dim in spec.dims)
+            rows.append(("array", spec.dtype.name, spec.rank, pins))
+        else:
+            rows.append(("scalar", spec.dtype.name, annotation is not None))
+    return rows
