@@ -1,0 +1,38 @@
+"""Fixtures that many tests share."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Callable[[str], ModuleType]]:
+    """Imports a module from its text; kernels need source that can be read."""
+    names: list[str] = []
+
+    def load_text(text: str) -> ModuleType:
+        name = f"tack_test_module_{next(_numbers)}"
+        path = tmp_path / f"{name}.py"
+        path.write_text("import tack\n" + textwrap.dedent(text), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        names.append(name)
+        spec.loader.exec_module(module)
+        return module
+
+    yield load_text
+    for name in names:
+        sys.modules.pop(name, None)
