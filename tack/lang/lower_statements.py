@@ -103,12 +103,7 @@ class StatementLowering(CallLowering):
     def _lower_Assign(self, node: ast.Assign) -> None:
         targets = node.targets
         if len(targets) == 1 and not isinstance(targets[0], ast.Tuple | ast.List):
-            values = self.values_of(node.value)
-            if len(values) != 1:
-                raise self.refuse(
-                    node, f"{len(values)} values cannot go into one name; unpack them"
-                )
-            self.assign(targets[0], values[0])
+            self.assign(targets[0], self.expression(node.value))
             return
         values = self.values_of(node.value)
         values = [self._settled(node.value, value) for value in values]
