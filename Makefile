@@ -17,6 +17,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP      := $(VENV)/bin/python -m pip --quiet
 DEMO_PIP := $(DEMO_ENV)/bin/python -m pip --quiet
 
+MYPY            := $(CURDIR)/$(VENV)/bin/mypy --strict --config-file $(CURDIR)/pyproject.toml
+EXAMPLE_MODULES := examples/imagekit/src/imagekit examples/imagekit/demo.py
+CXX_FILES       := $(wildcard bindings/*.cpp bindings/*.h templates/c/*.h benchmarks/*.c)
+
 # The digests of all files below some folders, rewritten only when one of them differs.
 digests = mkdir -p $(@D) && find $(1) -type f -not -name '*.pyc' -not -path '*/build/*' -print0 \
 	| LC_ALL=C sort -z | xargs -0 sha256sum >$@.new \
@@ -50,14 +54,14 @@ build/tack.stamp: build/tack.sha256 $(VENV)/requirements.txt
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) .
 	@touch $@
 
-# tack as its users have it, with what building a package and running the tests needs.
-$(VENV)/tack.stamp: build/tack.stamp
+# tack as its users have it, with what building a package, the tests and the linters need.
+$(VENV)/tack.stamp: build/tack.stamp .ci/constraints.txt
 	$(PIP) install --force-reinstall --no-deps $(DIST)/tack_aot-*.whl
-	$(PIP) install "$$(echo $(DIST)/tack_aot-*.whl)[build,test]"
+	$(PIP) install --constraint .ci/constraints.txt "$$(echo $(DIST)/tack_aot-*.whl)[build,test,lint]"
 	@touch $@
 
-$(VENV)/lint.stamp: .ci/lint-requirements.txt $(VENV)/requirements.txt
-	$(PIP) install -r .ci/lint-requirements.txt
+$(VENV)/bench.stamp: $(VENV)/tack.stamp
+	$(PIP) install "$$(echo $(DIST)/tack_aot-*.whl)[bench]"
 	@touch $@
 
 # --- the example, in an environment that cannot compile ------------------------------------------
@@ -91,16 +95,17 @@ test: $(VENV)/tack.stamp imports
 	$(VENV)/bin/pytest $(PYTEST_ARGS)
 
 # From build, because the checkout itself must not be found: only the installed tree has tack.aot.
-imports: $(VENV)/tack.stamp $(VENV)/lint.stamp
+imports: $(VENV)/tack.stamp
 	cd build && $(CURDIR)/$(VENV)/bin/lint-imports --config $(CURDIR)/pyproject.toml
 
-lint: $(VENV)/tack.stamp $(VENV)/lint.stamp imports
+lint: $(VENV)/tack.stamp imports
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
-	cd build && $(CURDIR)/$(VENV)/bin/mypy --strict --config-file $(CURDIR)/pyproject.toml -p tack
-	$(VENV)/bin/clang-format --dry-run -Werror $$(git ls-files '*.c' '*.cpp' '*.h')
+	cd build && $(MYPY) --package tack
+	cd build && $(MYPY) $(addprefix $(CURDIR)/,$(EXAMPLE_MODULES)) $(CURDIR)/.ci/*.py
+	$(VENV)/bin/clang-format --dry-run -Werror $(CXX_FILES)
 
-bench: $(VENV)/tack.stamp
+bench: $(VENV)/bench.stamp
 	for program in benchmarks/bench_*.py; do $(VENV)/bin/python $$program $(BENCH_ARGS) || exit; done
 
 clean:

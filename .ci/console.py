@@ -104,6 +104,26 @@ class Shell:
             print(line, end="", flush=True)
         return self._process.wait(), "".join(output)
 
+    def close(self) -> None:
+        """Ends the shell and what it runs."""
+        self._process.terminate()
+        self._process.communicate()
+
+
+def run_page(page: Path, shell: Shell, done: Sequence[str]) -> str | None:
+    """Runs the commands of a page but those in ``done``; what went wrong, or None."""
+    for command in commands(page.read_text(encoding="utf-8")):
+        print(f"{page}: $ {command.text}", flush=True)
+        if command.text in done:
+            print("(has run already)", flush=True)
+            continue
+        status, output = shell.run(command.text)
+        if status != 0:
+            return f"{command.text!r} failed with status {status}"
+        if (missing := disagreement(command.shown, output)) is not None:
+            return f"{command.text!r} did not print {missing!r} in its turn"
+    return None
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the pages that the command line names; 0 when all of them tell the truth."""
@@ -121,18 +141,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="tack-console-") as folder:
             copy_checkout(Path(folder))
             shell = Shell(Path(folder))
-            for command in commands(page.read_text(encoding="utf-8")):
-                if command.text in options.done:
-                    print(f"{page}: $ {command.text}\n(has run already)", flush=True)
-                    continue
-                print(f"{page}: $ {command.text}", flush=True)
-                status, output = shell.run(command.text)
-                if status != 0:
-                    print(f"{page}: {command.text!r} failed with status {status}")
-                    return 1
-                if (missing := disagreement(command.shown, output)) is not None:
-                    print(f"{page}: {command.text!r} did not print {missing!r} in its turn")
-                    return 1
+            try:
+                fault = run_page(page, shell, options.done)
+            finally:
+                shell.close()
+        if fault:
+            print(f"{page}: {fault}")
+            return 1
     print(f"the commands of {', '.join(map(str, options.pages))} do what the pages say")
     return 0
 

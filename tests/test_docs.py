@@ -20,12 +20,12 @@ LINK = re.compile(r"\]\((?P<target>[^)#\s]+)(?:#[^)\s]*)?\)")
 
 
 def blocks() -> list[tuple[str, str, str]]:
-    found = []
-    for page in PAGES:
-        for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
-            if block["language"] not in RUN_ELSEWHERE:
-                found.append((str(page.relative_to(ROOT)), block["file"], block["body"]))
-    return found
+    return [
+        (str(page.relative_to(ROOT)), block["file"], block["body"])
+        for page in PAGES
+        for block in BLOCK.finditer(page.read_text(encoding="utf-8"))
+        if block["language"] not in RUN_ELSEWHERE
+    ]
 
 
 @pytest.mark.parametrize(("page", "file", "body"), blocks())

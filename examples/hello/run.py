@@ -2,6 +2,7 @@
 
 import hello
 import numpy as np
+
 import tack
 
 x = np.arange(5, dtype=np.float32)

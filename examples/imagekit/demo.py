@@ -19,15 +19,17 @@ from typing import Any
 
 import imagekit
 import numpy as np
-import tack
 from imagekit import kernels
 from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+import tack
+
 __all__ = ["main"]
 
 Array = NDArray[Any]
+Kernel = Any  # what @tack.kernel makes has no public name
 
 SIGMA = 2.0
 AMOUNT = 1.5
@@ -48,7 +50,7 @@ class Case:
     ``peer`` computes the exact result in the given float type; the last argument is the output.
     """
 
-    kernel: Callable[..., None]
+    kernel: Kernel
     arguments: tuple[Any, ...]
     peer: Callable[[Any], Array]
 
@@ -92,20 +94,22 @@ def cases(rgb: Array) -> Iterator[Case]:
         rgb, (SIGMA, SIGMA, 0), output=np.float32, mode="nearest"
     ).reshape(-1)
 
-    def kernel(name: str) -> Callable[..., None]:
-        found: Callable[..., None] = getattr(kernels, name + suffix)
-        return found
+    def kernel(name: str) -> Kernel:
+        return getattr(kernels, name + suffix)
 
     def along(axis: int, source: Array, real: Any) -> Array:
-        return ndimage.correlate1d(source, weights, axis=axis, output=real, mode="nearest")
+        sums: Array = ndimage.correlate1d(source, weights, axis=axis, output=real, mode="nearest")
+        return sums
 
     def magnitude(real: Any) -> Array:
         down, across = (ndimage.sobel(grey, axis, output=real, mode="nearest") for axis in (0, 1))
-        return np.hypot(down, across)
+        lengths: Array = np.hypot(down, across)
+        return lengths
 
     def sharpened(real: Any) -> Array:
         value, smooth = flat.astype(real), blurred.astype(real)
-        return np.clip(value + real(AMOUNT) * (value - smooth), 0, top)
+        limited: Array = np.clip(value + real(AMOUNT) * (value - smooth), 0, top)
+        return limited
 
     yield Case(kernels.blur_rows, (rgb, weights, rows), partial(along, 1, rgb))
     # The second pass reads what the first one has just stored in rows.
@@ -169,8 +173,8 @@ def wrong(result: Array, exact: Array) -> str:
 def rounded(value: Array, dtype: Any) -> Array:
     """``value`` in ``dtype``, as a user of NumPy rounds and limits it."""
     if dtype == np.uint8:
-        return np.rint(np.clip(value, 0, 255)).astype(np.uint8)
-    return value.astype(dtype, copy=False)
+        value = np.rint(np.clip(value, 0, 255))
+    return value.astype(np.dtype(dtype), copy=False)
 
 
 def as_numpy(case: Case) -> Array:

@@ -104,7 +104,7 @@ def _checked(image: Image, ranks: tuple[int, ...]) -> Image:
     if image.ndim not in ranks:
         wanted = " or ".join(str(rank) for rank in ranks)
         raise ValueError(f"an image of {wanted} dimensions is needed, not {image.ndim}")
-    return np.ascontiguousarray(image)
+    return image if image.flags.c_contiguous else image.copy()
 
 
 def _planes(image: Image) -> Image:
