@@ -145,7 +145,7 @@ FUNCTIONS = """
 
 
 def fingerprint(load, text):
-    return load(text).kernel.definition.fingerprint
+    return load(text).kernel.definition.fingerprint()
 
 
 def test_the_same_text_in_another_module_has_the_same_digest(load):
@@ -176,7 +176,7 @@ def test_an_edit_anywhere_that_the_kernel_reaches_changes_the_digest(load, old, 
 
 def test_captured_values_and_modules_are_listed(load):
     module = load(FUNCTIONS)
-    print_ = module.kernel.definition.fingerprint
+    print_ = module.kernel.definition.fingerprint()
     assert print_.modules == (module.__name__,)
     seen = {(c.scope, c.name): c.value for c in print_.captured}
     assert seen["", "outer"] == f"func {module.__name__}:outer"
@@ -199,5 +199,5 @@ def test_closures_differ_by_what_they_captured(load):
             return kernel
         """
     )
-    one, two, again = (module.make(v).definition.fingerprint.digest for v in (1.0, 2.0, 1.0))
+    one, two, again = (module.make(v).definition.fingerprint().digest for v in (1.0, 2.0, 1.0))
     assert one == again != two

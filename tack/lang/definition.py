@@ -93,9 +93,15 @@ class KernelDefinition(_Definition):
         super().__init__(function)
         self.options = options
 
-    @functools.cached_property
     def fingerprint(self) -> Fingerprint:
-        """The digest of the kernel's code and of everything it reaches, with what it captured."""
+        """The digest of the kernel's code and of everything it reaches, with what it captured.
+
+        Raises `CompileError` where source is missing. Worked out once.
+        """
+        return self._fingerprint
+
+    @functools.cached_property
+    def _fingerprint(self) -> Fingerprint:
         return fingerprint(self)
 
 

@@ -45,7 +45,7 @@ class Freshness:
             return None
         if self._digest is None:
             try:
-                self._digest = self._definition.fingerprint.digest
+                self._digest = self._definition.fingerprint().digest
             except SourceUnavailable as error:
                 if not self._has_source():
                     self._trusted = True  # a frozen application: its code is the package's own
