@@ -49,7 +49,7 @@ def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
         return Resolution(replace(shown, notes=(str(error),)), None, None)
     if index is None:
         package = definition.function.__module__.partition(".")[0]
-        note = f"the package {package!r} ships no bundle (no _tack/manifest.json)"
+        note = f"the package {package!r} ships no bundle (no _tack/manifest.json); build its wheel"
         return Resolution(replace(shown, notes=(note,)), None, None)
     entry = index.kernel(definition.name)
     if entry is None or entry.parameters != definition.parameters:
