@@ -1,0 +1,17 @@
+"""Generates kernels as source text, free of races and in bounds, for the differential tests.
+
+program      a program's text and its arguments
+scope        what code can name at a point
+expressions  expressions of a family of types
+statements   control flow, assignments, stores
+functions    device functions
+kernels      the whole program: `programs()` is the hypothesis strategy
+pairs        which constructs occurred inside which
+module       importing a program's text
+"""
+
+from .kernels import programs
+from .module import load_module
+from .program import Program
+
+__all__ = ["Program", "load_module", "programs"]

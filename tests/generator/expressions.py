@@ -1,0 +1,401 @@
+"""Expressions of a family, to a depth and within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from .scope import DTYPES_OF, Array, Function, Scope, Term
+
+__all__ = ["Choose", "Expressions"]
+
+T = TypeVar("T")
+Choose = Callable[[int, int], int]
+"""An integer from the first to the second; everything that is drawn comes from these."""
+
+_INTEGERS = [0, 1, 2, 3, 5, 7, -1, -2, 10, 100, 127, 128, -128, 255, 256, 300, -300, 32768, 65535]
+_LARGE = [2**31 - 1, -(2**31), 2**31, 2**32 + 1, 2**63 - 1]
+_NATURALS = [0, 1, 2, 3, 5, 7, 8, 63, 100, 127, 128, 200, 255]
+_FLOATS = ["0.0", "1.0", "0.5", "2.5", "0.1", "3.7", "1e-3", "1e10", "1e300", "16777217.0"]
+_RING = ["+", "-", "*"]
+_FLOOR = ["//", "%"]
+_BITS = ["&", "|", "^"]
+_SHIFTS = ["<<", ">>"]
+_COMPARE = ["<", "<=", ">", ">=", "==", "!="]
+
+
+class Expressions:
+    """Draws expressions. `budget` bounds how many operations the whole program has."""
+
+    def __init__(self, choose: Choose) -> None:
+        self.number = choose
+        self.functions: list[Function] = []
+        self.budget = 160
+        tables: dict[str, list[tuple[Callable[[Scope, int], Term], int]]] = {
+            "I": [
+                *self._number("I"),
+                (self._ring_i, 2),
+                (self._floor_i, 2),
+                (self._bits_i, 2),
+                (self._shift_i, 2),
+                (self._power_i, 1),
+                (self._invert_i, 1),
+                (self._cast_i, 2),
+                (self._bool_i, 1),
+                (self._shape, 1),
+            ],
+            "U": [
+                *self._number("U"),
+                (self._ring_u, 2),
+                (self._floor_u, 2),
+                (self._bits_u, 2),
+                (self._shift_u, 1),
+                (self._power_u, 1),
+                (self._invert_u, 1),
+                (self._cast_u, 2),
+            ],
+            "F": [
+                *self._number("F"),
+                (self._ring_f, 3),
+                (self._floor_f, 2),
+                (self._divide_f, 2),
+                (self._divide_integers, 1),
+                (self._mixed_f, 1),
+                (self._rounded_f, 2),
+                (self._root_f, 1),
+                (self._fma_f, 2),
+                (self._cast_f, 2),
+            ],
+            "B": [
+                (self._comparison, 3),
+                (self._chain, 2),
+                (self._junction, 3),
+                (self._negation, 2),
+                (self._bits_b, 1),
+                (self._choice_b, 1),
+                (self._cast_b, 1),
+                (self._call_b, 1),
+            ],
+        }
+        self._kinds = {
+            family: [method for method, count in table for _ in range(count)]
+            for family, table in tables.items()
+        }
+
+    def _number(self, family: str) -> list[tuple[Callable[[Scope, int], Term], int]]:
+        def of(method: Callable[[str, Scope, int], Term]) -> Callable[[Scope, int], Term]:
+            return lambda scope, depth: method(family, scope, depth)
+
+        return [
+            (of(self._load), 2),
+            (of(self._negative), 1),
+            (of(self._absolute), 1),
+            (of(self._extreme), 2),
+            (of(self._choice), 2),
+            (of(self._call), 2),
+        ]
+
+    # Choices.
+
+    def pick(self, options: list[T] | tuple[T, ...]) -> T:
+        """One of `options`; the first is the simplest."""
+        return options[self.number(0, len(options) - 1)]
+
+    def chance(self, percent: int) -> bool:
+        """True in about `percent` of the cases; shrinks to False."""
+        return self.number(0, 99) >= 100 - percent
+
+    # Entry points.
+
+    def value(self, family: str, scope: Scope, depth: int) -> Term:
+        """An expression of a family."""
+        if depth <= 0 or self.budget <= 0 or self.chance(15):
+            return self._leaf(family, scope)
+        self.budget -= 1
+        return self.pick(self._kinds[family])(scope, depth - 1)
+
+    def strong(self, family: str, scope: Scope, depth: int) -> Term:
+        """An expression whose type does not come from literals alone."""
+        return self._typed(family, self.value(family, scope, depth))
+
+    def condition(self, scope: Scope, depth: int) -> str:
+        """A test: mostly a bool, sometimes a number's truth."""
+        family = self.pick(["B", "B", "B", "B", "I", "F", "U"])
+        return self.value(family, scope, depth).text
+
+    def anything(self, scope: Scope, depth: int) -> Term:
+        """An expression of any family."""
+        return self.value(self.pick(["I", "F", "U", "B"]), scope, depth)
+
+    def _typed(self, family: str, term: Term) -> Term:
+        if not term.weak:
+            return term
+        return Term(f"tack.{self.pick(DTYPES_OF[family])}({term.text})")
+
+    def _leaf(self, family: str, scope: Scope) -> Term:
+        known = scope.of(family)
+        if known and self.chance(70):
+            variable = self.pick(known)
+            return Term(variable.name, variable.weak)
+        arrays = [each for each in scope.arrays if each.family == family]
+        if arrays and self.chance(60):
+            return Term(self.element(self.pick(arrays), scope, 0))
+        return self.literal(family)
+
+    def literal(self, family: str) -> Term:
+        """A literal of a family."""
+        match family:
+            case "I":
+                number = self.pick(_LARGE) if self.chance(8) else self.pick(_INTEGERS)
+                return Term(f"({number})" if number < 0 else str(number), weak=True)
+            case "U":
+                return Term(str(self.pick(_NATURALS)), weak=True)
+            case "F":
+                sign = "-" if self.chance(20) else ""
+                text = f"({sign}{self.pick(_FLOATS)})"
+                return Term(text, weak=True)
+            case _:
+                return Term(self.pick(["True", "False"]))
+
+    # Arrays.
+
+    def element(self, array: Array, scope: Scope, depth: int) -> str:
+        """A load (or the target of a store) of an element that the iteration may touch."""
+        if not array.own:
+            index = [self._inside(array, axis, scope, depth) for axis in range(array.rank)]
+        elif array.free == "axis":
+            index = [*array.own, self._inside(array, array.rank - 1, scope, depth)]
+        elif array.free == "segment":
+            offset = self._index(scope, depth)
+            index = [f"{array.own[0]} * {array.pitch} + {offset} % {array.width}"]
+        else:
+            index = list(array.own)
+        return f"{array.name}[{', '.join(index)}]"
+
+    def _inside(self, array: Array, axis: int, scope: Scope, depth: int) -> str:
+        if self.chance(20):
+            return str(self.number(0, 1))
+        return f"{self._index(scope, depth)} % {array.name}.shape[{axis}]"
+
+    def _index(self, scope: Scope, depth: int) -> str:
+        """An integer expression that `%` an i64 accepts."""
+        known = scope.of("I")
+        if depth <= 0 and known:
+            return self.pick(known).name
+        family = self.pick(["I", "I", "U"])
+        text = self.value(family, scope, depth).text
+        return f"({text})" if family == "I" else f"int({text})"
+
+    def _load(self, family: str, scope: Scope, depth: int) -> Term:
+        arrays = [each for each in scope.arrays if each.family == family]
+        if not arrays:
+            return self._leaf(family, scope)
+        return Term(self.element(self.pick(arrays), scope, depth))
+
+    def _shape(self, scope: Scope, _depth: int) -> Term:
+        if not scope.arrays:
+            return self._leaf("I", scope)
+        array = self.pick(scope.arrays)
+        return Term(f"{array.name}.shape[{self.number(0, array.rank - 1)}]")
+
+    # Operators.
+
+    def _pair(self, family: str, scope: Scope, depth: int) -> tuple[str, str]:
+        """Two operands of which one at least has a type of its own, seldom none."""
+        left, right = self.value(family, scope, depth), self.value(family, scope, depth)
+        if left.weak and right.weak:
+            left = self._typed(family, left)
+        return left.text, right.text
+
+    def _operation(self, family: str, ops: list[str], scope: Scope, depth: int) -> Term:
+        op = self.pick(ops)
+        left, right = self._pair(family, scope, depth)
+        return Term(f"({left} {op} {right})")
+
+    def _ring_i(self, scope: Scope, depth: int) -> Term:
+        if self.chance(10):  # on literals and weak locals alone
+            left, right = self._leaf("I", scope), self.literal("I")
+            return Term(f"({left.text} {self.pick(_RING)} {right.text})", left.weak)
+        return self._operation("I", _RING, scope, depth)
+
+    def _ring_u(self, scope: Scope, depth: int) -> Term:
+        return self._operation("U", _RING, scope, depth)
+
+    def _ring_f(self, scope: Scope, depth: int) -> Term:
+        return self._operation("F", _RING, scope, depth)
+
+    def _floor_i(self, scope: Scope, depth: int) -> Term:
+        return self._operation("I", _FLOOR, scope, depth)
+
+    def _floor_u(self, scope: Scope, depth: int) -> Term:
+        return self._operation("U", _FLOOR, scope, depth)
+
+    def _floor_f(self, scope: Scope, depth: int) -> Term:
+        return self._operation("F", _FLOOR, scope, depth)
+
+    def _bits_i(self, scope: Scope, depth: int) -> Term:
+        return self._operation("I", _BITS, scope, depth)
+
+    def _bits_u(self, scope: Scope, depth: int) -> Term:
+        return self._operation("U", _BITS, scope, depth)
+
+    def _bits_b(self, scope: Scope, depth: int) -> Term:
+        return self._operation("B", _BITS, scope, depth)
+
+    def _shift(self, family: str, scope: Scope, depth: int) -> Term:
+        left = self.strong(family, scope, depth)
+        right = self.value(self.pick(["I", "U"]), scope, depth)
+        return Term(f"({left.text} {self.pick(_SHIFTS)} {right.text})")
+
+    def _shift_i(self, scope: Scope, depth: int) -> Term:
+        return self._shift("I", scope, depth)
+
+    def _shift_u(self, scope: Scope, depth: int) -> Term:
+        return self._shift("U", scope, depth)
+
+    def _power(self, family: str, scope: Scope, depth: int) -> Term:
+        left = self.strong(family, scope, depth)
+        if self.chance(50):
+            return Term(f"({left.text} ** {self.number(0, 5)})")
+        right = self.strong(self.pick(["I", "U"]), scope, depth)
+        return Term(f"({left.text} ** {right.text})")
+
+    def _power_i(self, scope: Scope, depth: int) -> Term:
+        return self._power("I", scope, depth)
+
+    def _power_u(self, scope: Scope, depth: int) -> Term:
+        return self._power("U", scope, depth)
+
+    def _negative(self, family: str, scope: Scope, depth: int) -> Term:
+        if family == "U":
+            return Term(f"(-{self.strong('U', scope, depth).text})")
+        term = self.value(family, scope, depth)
+        return Term(f"(-{term.text})", term.weak)
+
+    def _invert_i(self, scope: Scope, depth: int) -> Term:
+        return Term(f"(~{self.strong('I', scope, depth).text})")
+
+    def _invert_u(self, scope: Scope, depth: int) -> Term:
+        return Term(f"(~{self.strong('U', scope, depth).text})")
+
+    def _bool_i(self, scope: Scope, depth: int) -> Term:
+        left, right = self.strong("I", scope, depth), self.value("B", scope, depth)
+        op = self.pick([*_RING, *_FLOOR, *_BITS])
+        first, second = (left, right) if self.chance(50) else (right, left)
+        return Term(f"({first.text} {op} {second.text})")
+
+    def _divide_f(self, scope: Scope, depth: int) -> Term:
+        return self._operation("F", ["/"], scope, depth)
+
+    def _divide_integers(self, scope: Scope, depth: int) -> Term:
+        return self._operation(self.pick(["I", "U"]), ["/"], scope, depth)
+
+    def _mixed_f(self, scope: Scope, depth: int) -> Term:
+        left = self.strong("F", scope, depth)
+        right = self.value(self.pick(["I", "U", "B"]), scope, depth)
+        first, second = (left, right) if self.chance(50) else (right, left)
+        return Term(f"({first.text} {self.pick([*_RING, '/', *_FLOOR])} {second.text})")
+
+    # Builtins and casts.
+
+    def _absolute(self, family: str, scope: Scope, depth: int) -> Term:
+        return Term(f"abs({self.strong(family, scope, depth).text})")
+
+    def _extreme(self, family: str, scope: Scope, depth: int) -> Term:
+        left, right = self._pair(family, scope, depth)
+        third = f", {self.strong(family, scope, depth).text}" if self.chance(25) else ""
+        return Term(f"{self.pick(['min', 'max'])}({left}, {right}{third})")
+
+    def _rounded_f(self, scope: Scope, depth: int) -> Term:
+        name = self.pick(["floor", "ceil", "trunc"])
+        return Term(f"tack.{name}({self.strong('F', scope, depth).text})")
+
+    def _root_f(self, scope: Scope, depth: int) -> Term:
+        return Term(f"tack.sqrt({self.strong('F', scope, depth).text})")
+
+    def _fma_f(self, scope: Scope, depth: int) -> Term:
+        left, middle = self._pair("F", scope, depth)
+        right = self.value(self.pick(["F", "F", "F", "I"]), scope, depth).text
+        return Term(f"tack.fma({left}, {middle}, {right})")
+
+    def _cast_i(self, scope: Scope, depth: int) -> Term:
+        name = self.pick(["int", *(f"tack.{each}" for each in DTYPES_OF["I"])])
+        return Term(f"{name}({self.anything(scope, depth).text})")
+
+    def _cast_u(self, scope: Scope, depth: int) -> Term:
+        name = self.pick(DTYPES_OF["U"])
+        return Term(f"tack.{name}({self.anything(scope, depth).text})")
+
+    def _cast_f(self, scope: Scope, depth: int) -> Term:
+        name = self.pick(["float", "tack.f32", "tack.f64"])
+        return Term(f"{name}({self.anything(scope, depth).text})")
+
+    def _cast_b(self, scope: Scope, depth: int) -> Term:
+        return Term(f"tack.bool_({self.value(self.pick(['I', 'F', 'U']), scope, depth).text})")
+
+    # Choices and logic.
+
+    def _choice(self, family: str, scope: Scope, depth: int) -> Term:
+        test = self.condition(scope, depth)
+        left, right = self.value(family, scope, depth), self.value(family, scope, depth)
+        return Term(f"({left.text} if {test} else {right.text})", left.weak and right.weak)
+
+    def _choice_b(self, scope: Scope, depth: int) -> Term:
+        return self._choice("B", scope, depth)
+
+    def _comparison(self, scope: Scope, depth: int) -> Term:
+        family = self.pick(["I", "F", "U", "B"])
+        left, right = self.value(family, scope, depth), self.value(family, scope, depth)
+        return Term(f"({left.text} {self.pick(_COMPARE)} {right.text})")
+
+    def _chain(self, scope: Scope, depth: int) -> Term:
+        family = self.pick(["I", "F", "U"])
+        terms = [self.value(family, scope, depth).text for _ in range(self.number(3, 4))]
+        text = terms[0] + "".join(f" {self.pick(_COMPARE)} {each}" for each in terms[1:])
+        return Term(f"({text})")
+
+    def _junction(self, scope: Scope, depth: int) -> Term:
+        op = self.pick(["and", "or"])
+        terms = [self.condition(scope, depth) for _ in range(self.pick([2, 2, 2, 3]))]
+        return Term(f"({f' {op} '.join(terms)})")
+
+    def _negation(self, scope: Scope, depth: int) -> Term:
+        return Term(f"(not {self.condition(scope, depth)})")
+
+    # Device functions.
+
+    def _call(self, family: str, scope: Scope, depth: int) -> Term:
+        for function in self.pick([self.functions, self.functions[::-1]]):
+            if function.results == (family,):
+                text = self.call(function, scope, depth)
+                if text is not None:
+                    return Term(text)
+        return self._leaf(family, scope)
+
+    def _call_b(self, scope: Scope, depth: int) -> Term:
+        return self._call("B", scope, depth)
+
+    def call(self, function: Function, scope: Scope, depth: int) -> str | None:
+        """A call of a device function, or `None` where no array fits it."""
+        given: list[str] = []
+        if function.array is not None:
+            arrays = [each for each in scope.arrays if each.kind == function.array.kind]
+            if not arrays:
+                return None
+            array = self.pick(arrays)
+            given = [array.name, *array.own]
+        names: list[str] = []
+        count = len(function.parameters)
+        positional = self.number(0, count)
+        for at, (name, family) in enumerate(function.parameters):
+            if at >= count - function.defaults and self.chance(40):
+                positional = min(positional, at)  # what follows is given by keyword
+                continue
+            term = self.value(family, scope, depth)
+            if at < positional:
+                given.append(term.text)
+            else:
+                names.append(f"{name}={term.text}")
+        if len(names) > 1 and self.chance(50):
+            names.reverse()
+        return f"{function.name}({', '.join([*given, *names])})"

@@ -1,0 +1,70 @@
+"""Device functions: early return, several results, defaults, calls of the ones before, stores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .scope import FAMILIES, NAMES, Array, Function, Scope, Variable
+from .statements import Place, Statements, indent
+
+__all__ = ["write_function"]
+
+
+def write_function(name: str, statements: Statements, arrays: list[Array]) -> list[str]:
+    """The lines of a new device function, which is added to those that can be called.
+
+    `arrays` are the kernel's: a function may take one like them.
+    """
+    pick, number, chance = statements.pick, statements.number, statements.chance
+    scope = Scope()
+    signature: list[str] = []
+    array: Array | None = None
+    indices: tuple[str, ...] = ()
+    if arrays and chance(50):
+        like = pick(arrays)
+        own = tuple(scope.fresh(each) for each in ("at", "row", "page")[: len(like.own)])
+        indices = own
+        array = replace(like, name=scope.fresh("array"), own=own)
+        scope.arrays.append(array)
+        scope.variables += [Variable(each, "I", writable=False) for each in own]
+        signature = [array.name, *own]
+    parameters: list[tuple[str, str]] = []
+    for _ in range(number(0 if array else 1, 3)):
+        family = pick(FAMILIES)
+        parameter = scope.fresh(pick(NAMES))
+        parameters.append((parameter, family))
+        scope.variables.append(Variable(parameter, family, weak=True, writable=family != "U"))
+    defaults = _defaults(statements, parameters)
+    signature += [each for each, _ in parameters[: len(parameters) - len(defaults)]]
+    signature += defaults
+    procedure = array is not None and array.own != () and chance(50)
+    results = () if procedure else tuple(pick(FAMILIES) for _ in range(pick([1, 1, 1, 2, 3])))
+    place = Place(depth=1, results=results)
+    body = _body(statements, scope, place)
+    function = Function(name, tuple(parameters), len(defaults), results, array, indices)
+    statements.expressions.functions.append(function)
+    return ["@tack.func", f"def {name}({', '.join(signature)}):", *indent(body), "", ""]
+
+
+def _defaults(statements: Statements, parameters: list[tuple[str, str]]) -> list[str]:
+    """Literals for the last parameters, up to the first of the family `U`."""
+    defaults: list[str] = []
+    for name, family in reversed(parameters):
+        if family == "U" or not statements.chance(35):
+            break
+        text = statements.expressions.literal(family).text.strip("()")
+        defaults.insert(0, f"{name}={text}")
+    return defaults
+
+
+def _body(statements: Statements, scope: Scope, place: Place) -> list[str]:
+    lines = statements.block(scope, place, 3)
+    if statements.chance(50):
+        test = statements.expressions.condition(scope, 2)
+        lines += [f"if {test}:", *indent(statements.returns(scope, place))]
+        lines += statements.block(scope, place, 2)
+    if statements.chance(15):  # both ends return
+        test = statements.expressions.condition(scope, 2)
+        first, second = statements.returns(scope, place), statements.returns(scope, place)
+        return [*lines, f"if {test}:", *indent(first), "else:", *indent(second)]
+    return lines + (statements.returns(scope, place) if place.results else [])

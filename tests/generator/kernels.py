@@ -1,0 +1,249 @@
+"""Whole programs: the parallel loop, what each iteration owns, parameters and their memory.
+
+Programs are free of races by construction: an array that the kernel may write is touched, to read
+or to write, only at elements that belong to the iteration alone, and arguments that share memory
+share that division of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis.strategies import SearchStrategy
+
+from .expressions import Choose, Expressions
+from .functions import write_function
+from .program import Buffer, Program, View, numpy_dtype
+from .scope import DTYPES_OF, Array, Scope, Variable
+from .statements import Place, Statements, indent
+
+__all__ = ["programs"]
+
+_INTEGERS = DTYPES_OF["I"] + ("u64",)
+_ARRAY_NAMES = ("out", "res", "src", "tab", "aux", "img", "short", "λ")
+
+
+def family_of(dtype: str) -> str:
+    """The family of an array's elements."""
+    return "F" if dtype[0] == "f" else "U" if dtype == "u64" else "I"
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """A parameter: its name, annotation, argument, and what the program knows of it."""
+
+    name: str
+    argument: View | int | float | bool
+    annotation: str = ""
+    array: Array | None = None
+
+
+class _Kernel:
+    """Draws one program."""
+
+    def __init__(self, choose: Choose) -> None:
+        self.expressions = Expressions(choose)
+        self.statements = Statements(self.expressions)
+        self.pick = self.expressions.pick
+        self.number = self.expressions.number
+        self.chance = self.expressions.chance
+        self.scope = Scope()
+        self.buffers: list[Buffer] = []
+        self.parameters: list[_Parameter] = []
+
+    def program(self) -> Program:
+        """The program."""
+        self._scalars()
+        dims, header, indices, extents = self._loop()
+        self._owned(dims, indices, extents)
+        for _ in range(self.number(0, 2)):
+            self._table()
+        self.scope.arrays = [each.array for each in self.parameters if each.array is not None]
+        constants = self._constants()
+        functions: list[str] = []
+        for at in range(self.number(0, 3)):
+            functions += write_function(f"helper_{at}", self.statements, self.scope.arrays)
+        place = Place(iteration=True)
+        body = self.statements.block(self.scope, place, 5)
+        signature = ", ".join(
+            f"{each.name}: {each.annotation}" if each.annotation else each.name
+            for each in self._in_order()
+        )
+        lines = ["import tack", "", *constants, "", "", *functions, "@tack.kernel"]
+        lines += [f"def kernel({signature}):", f"    {header}", *indent(indent(body))]
+        arguments = tuple(each.argument for each in self._in_order())
+        return Program("\n".join(lines) + "\n", arguments, tuple(self.buffers))
+
+    def _in_order(self) -> list[_Parameter]:
+        return self.parameters
+
+    def _buffer(self, dtype: str, count: int) -> int:
+        self.buffers.append(Buffer(dtype, count, self.number(0, 2**16)))
+        return len(self.buffers) - 1
+
+    # Scalars.
+
+    def _scalars(self) -> None:
+        for at in range(self.number(0, 3)):
+            kind = self.pick(["i64", "float", "bool", "annotated"])
+            name = self.scope.fresh(("n", "alpha", "flag", "k")[at])
+            if kind == "annotated":
+                dtype = self.pick([*_INTEGERS, "f32", "f64", "bool"])
+                annotation = "tack.bool_" if dtype == "bool" else f"tack.{dtype}"
+                family = "B" if dtype == "bool" else family_of(dtype)
+            else:
+                dtype, annotation = {"i64": "i64", "float": "f32", "bool": "bool"}[kind], ""
+                family = "B" if kind == "bool" else family_of(dtype)
+            self.parameters.append(_Parameter(name, self._scalar(dtype), annotation))
+            writable = not annotation and self.chance(30)
+            self.scope.variables.append(Variable(name, family, writable=writable))
+
+    def _scalar(self, dtype: str) -> int | float | bool:
+        if dtype == "bool":
+            return self.chance(50)
+        if dtype[0] == "f":
+            return self.pick([0.0, 1.0, -1.5, 0.1, 1e30, float("inf"), float("nan"), -0.0])
+        bits = int(dtype[1:])
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, 2**bits - 1)
+        value: int = self.pick([3, 0, 1, 2, 5, -1, -7, low, high, 100])
+        return min(max(value, low), high)
+
+    def _constants(self) -> list[str]:
+        lines: list[str] = []
+        for at in range(self.number(0, 1)):
+            name = self.scope.fresh(f"K{at}")
+            family = self.pick(["I", "F"])
+            dtype = self.pick(DTYPES_OF[family])
+            value = "2.5" if family == "F" else str(self.number(0, 100))
+            self.scope.variables.append(Variable(name, family, writable=False))
+            lines.append(f"{name} = tack.constant({value}, tack.{dtype})")
+        return lines
+
+    # The loop.
+
+    def _loop(self) -> tuple[int, str, list[str], list[int]]:
+        """Dimensions, header, the index that owns (from 0), and the extents."""
+        dims = self.pick([1, 1, 1, 2, 3])
+        names = [self.scope.fresh(each) for each in ("i", "j", "k2")[:dims]]
+        for each in names:
+            self.scope.variables.append(Variable(each, "I", writable=False))
+        if dims > 1 or self.chance(10):
+            most = {1: 6, 2: 4, 3: 3}[dims]
+            bounds = [self._bound(most) for _ in range(dims)]
+            texts = ", ".join(text for text, _ in bounds)
+            header = f"for {', '.join(names)} in tack.ndrange({texts}):"
+            return dims, header, names, [max(value, 0) for _, value in bounds]
+        text, end = self._bound(self.pick([3, 5, 8, 37]))
+        match self.number(0, 2):
+            case 0:
+                return 1, f"for {names[0]} in range({text}):", names, [max(end, 0)]
+            case 1:
+                start = self.number(-2, 2)
+                header = f"for {names[0]} in range({start}, {text}):"
+                own = f"({names[0]} - {start})" if start >= 0 else f"({names[0]} + {-start})"
+                return 1, header, [own], [max(end - start, 0)]
+            case _:
+                start, step = self.number(0, 2), self.number(1, 3)
+                header = f"for {names[0]} in range({start}, {text}, {step}):"
+                return 1, header, names, [max(end, 0)]
+
+    def _bound(self, most: int) -> tuple[str, int]:
+        """An integer expression of the arguments that the host can compute, and its value."""
+        value = self.number(0, most)
+        known = [
+            each
+            for each in self.parameters
+            if type(each.argument) is int and each.annotation != "tack.u64"
+        ]
+        if known and self.chance(50):
+            parameter = self.pick(known)
+            number = int(parameter.argument)  # type: ignore[arg-type]
+            match self.number(0, 3):
+                case 0 if -4 <= number <= most:
+                    return parameter.name, number
+                case 1:
+                    return f"{parameter.name} % {most + 1}", number % (most + 1)
+                case 2:
+                    return f"min({parameter.name}, {value})", min(number, value)
+                case _:
+                    text = f"max(int({parameter.name}), 0) // 3 % {most} + 1"
+                    return text, max(number, 0) // 3 % most + 1
+        return str(value), value
+
+    # Arrays.
+
+    def _owned(self, dims: int, indices: list[str], extents: list[int]) -> None:
+        leading = tuple(extent + self.number(0, 2) for extent in extents)
+        for _ in range(self.number(1, 3)):
+            dtype = self.pick([*_INTEGERS, "f32", "f64", "f32"])
+            name = self.scope.fresh(self.pick(_ARRAY_NAMES))
+            array = Array(name, family_of(dtype), dims, tuple(indices))
+            shape = leading
+            if dims < 3 and self.chance(40):
+                shape = (*leading, self.number(2, 3))
+                array = replace(array, rank=dims + 1, free="axis")
+            elif dims == 1 and self.chance(40):
+                width = self.number(2, 4)
+                shape = (leading[0] * width,)
+                array = replace(array, free="segment", width=width, pitch=width)
+            self._place(array, dtype, shape)
+
+    def _place(self, array: Array, dtype: str, shape: tuple[int, ...]) -> None:
+        """The parameter for an owned array, perhaps with another over the same memory."""
+        count = 1
+        for extent in shape:
+            count *= extent
+        alias = self.pick(["", "", "same", "pun", "shifted"])
+        name = self.scope.fresh(self.pick(_ARRAY_NAMES)) if alias else ""
+        if alias == "same":
+            buffer = self._buffer(dtype, count)
+            self._array(array, View(buffer, dtype, 0, shape))
+            self._array(replace(array, name=name), View(buffer, dtype, 0, shape))
+        elif alias == "shifted" and array.free == "segment":
+            # Two views, one element apart, of segments that are one element longer.
+            wide = shape[0] // array.width * (array.width + 1)
+            buffer = self._buffer(dtype, wide + 1)
+            for each, offset in ((array.name, 0), (name, 1)):
+                view = View(buffer, dtype, offset, (wide,))
+                self._array(replace(array, name=each, pitch=array.width + 1), view)
+        elif alias == "pun" and array.free == "axis" and dtype[0] != "f":
+            narrow = self.pick(["u8", "i8", dtype])
+            ratio = numpy_dtype(dtype).itemsize // numpy_dtype(narrow).itemsize
+            buffer = self._buffer(dtype, count)
+            self._array(array, View(buffer, dtype, 0, shape))
+            other = replace(array, name=name, family=family_of(narrow))
+            self._array(other, View(buffer, narrow, 0, (*shape[:-1], shape[-1] * ratio)))
+        else:
+            self._array(array, View(self._buffer(dtype, count), dtype, 0, shape))
+
+    def _array(self, array: Array, view: View) -> None:
+        self.parameters.append(_Parameter(array.name, view, array=array))
+
+    def _table(self) -> None:
+        """An array that nothing writes and every iteration may read anywhere."""
+        dtype = self.pick([*_INTEGERS, "f32", "f64"])
+        rank = self.number(1, 3)
+        shape = tuple(self.number(2, 4) for _ in range(rank))
+        count = 1
+        for extent in shape:
+            count *= extent
+        name = self.scope.fresh(self.pick(_ARRAY_NAMES))
+        view = View(self._buffer(dtype, count), dtype, 0, shape)
+        self._array(Array(name, family_of(dtype), rank), view)
+
+
+class _Programs(SearchStrategy[Program]):
+    """Draws integers straight from the engine.
+
+    Drawn through nested strategies, five programs of six would be an earlier one with parts of
+    itself repeated, which is how hypothesis looks for equal values.
+    """
+
+    def do_draw(self, data: Any) -> Program:
+        return _Kernel(data.draw_integer).program()
+
+
+def programs() -> SearchStrategy[Program]:
+    """Race-free kernels with their arguments."""
+    return _Programs()

@@ -1,0 +1,127 @@
+"""A generated program: its text, and the arguments to call it with."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Buffer", "Program", "View", "numpy_dtype"]
+
+_NAMES = {"i": "int", "u": "uint", "f": "float"}
+
+
+def numpy_dtype(dtype: str) -> np.dtype[Any]:
+    """The NumPy dtype of `i8` ... `f64`."""
+    return np.dtype(f"{_NAMES[dtype[0]]}{dtype[1:]}")
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory that arguments view: filled from `seed` with values of `dtype`, edges included."""
+
+    dtype: str
+    count: int
+    seed: int
+
+    def fill(self) -> np.ndarray[Any, Any]:
+        """A fresh array with the same contents every time."""
+        rng = random.Random(self.seed)
+        kind = numpy_dtype(self.dtype)
+        if self.dtype[0] == "f":
+            values = [_float(rng) for _ in range(self.count)]
+            with np.errstate(over="ignore"):
+                return np.array(values, np.float64).astype(kind)
+        info = np.iinfo(kind)
+        values = [_integer(rng, int(info.min), int(info.max)) for _ in range(self.count)]
+        return np.array(values, kind)
+
+
+def _integer(rng: random.Random, low: int, high: int) -> int:
+    kind = rng.randrange(4)
+    if kind == 0:
+        return rng.choice([low, low + 1, high, high - 1, high // 2, 0, 1, max(-1, low)])
+    if kind == 1:
+        return rng.randint(low, high)
+    return rng.randint(max(low, -9), 9)
+
+
+_SPECIAL_FLOATS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+    1e-45,
+    5e-324,
+    1e-310,
+    3.4028234663852886e38,
+    1.7976931348623157e308,
+    2147483648.0,
+    -9.3e18,
+    1.9e19,
+    0.5,
+    2.5,
+    16777217.0,
+]
+
+
+def _float(rng: random.Random) -> float:
+    kind = rng.randrange(5)
+    if kind == 0:
+        return rng.choice(_SPECIAL_FLOATS)
+    if kind == 1:
+        return rng.uniform(-1.0, 1.0) * 10.0 ** rng.randint(-20, 20)
+    if kind == 2:
+        return float(rng.randint(-8, 8))
+    return rng.uniform(-8.0, 8.0)
+
+
+@dataclass(frozen=True)
+class View:
+    """One array argument: part of a buffer, in elements of its own dtype."""
+
+    buffer: int
+    dtype: str
+    offset: int
+    shape: tuple[int, ...]
+
+    def of(self, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The view itself, C-contiguous and aligned."""
+        count = int(np.prod(self.shape, dtype=np.int64))
+        flat = memory.view(numpy_dtype(self.dtype))
+        return flat[self.offset : self.offset + count].reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Module text with one `kernel`, and its arguments: views of buffers, and scalars."""
+
+    source: str
+    arguments: tuple[View | int | float | bool, ...]
+    buffers: tuple[Buffer, ...] = field(default=())
+
+    @property
+    def aliased(self) -> bool:
+        """Whether two arguments share a buffer."""
+        used = [each.buffer for each in self.arguments if isinstance(each, View)]
+        return len(used) != len(set(used))
+
+    def memory(self) -> list[np.ndarray[Any, Any]]:
+        """Fresh buffers."""
+        return [each.fill() for each in self.buffers]
+
+    def bind(self, memory: list[np.ndarray[Any, Any]]) -> list[Any]:
+        """The arguments over `memory`, in the order of the parameters."""
+        return [
+            each.of(memory[each.buffer]) if isinstance(each, View) else each
+            for each in self.arguments
+        ]
+
+    def __str__(self) -> str:
+        calls = ", ".join(repr(each) for each in self.arguments)
+        return f"{self.source}\n# arguments: {calls}\n# buffers: {self.buffers}"

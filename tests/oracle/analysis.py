@@ -1,0 +1,398 @@
+"""Static types of a function's locals, by a least fixpoint over its syntax tree.
+
+Each function is worked out once for each list of argument types, as inlining would. A first round
+leaves what comes from literals weak; locals that end weak without being assigned only literals then
+get their type (`types.settled`), and the round is repeated with those fixed.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from . import rules
+from .source import Builtin, Device, parameters, resolve, spelled, syntax
+from .types import (
+    BOOL,
+    DTYPES,
+    I64,
+    ArrayType,
+    Dtype,
+    OracleRefused,
+    Type,
+    WeakInt,
+    is_integer,
+    join,
+    loaded,
+    settled,
+)
+from .values import Value, lift, literal, value_type
+
+__all__ = ["RESULT", "Analysis", "Analyzer", "annotation", "bind"]
+
+RESULT = "return"
+"""The name, no identifier, under which a function's results are joined like a local."""
+_ROUNDS = 64
+
+
+@dataclass
+class Analysis:
+    """What was worked out for one function and one list of argument types."""
+
+    function: FunctionType
+    node: ast.FunctionDef
+    locals: dict[str, Type]
+    choices: dict[ast.expr, Type] = field(default_factory=dict)
+    """The type of each conditional expression: the promotion of its branches."""
+
+    @property
+    def result(self) -> Type | None:
+        """The type of what the function returns; `None` for a procedure."""
+        return self.locals.get(RESULT)
+
+
+def annotation(node: ast.expr) -> Dtype:
+    """The dtype that an annotation spells: `tack.f32` or `f32`."""
+    name = spelled(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
+    if name not in DTYPES:
+        raise OracleRefused(f"annotation {ast.unparse(node)}")
+    return DTYPES[name]
+
+
+def bind(
+    function: FunctionType, positional: Sequence[Any], keywords: dict[str, Any]
+) -> list[tuple[str, Any]]:
+    """Arguments by parameter as Python binds them, defaults filled in as literals."""
+    node = syntax(function)
+    names = [each.arg for each in parameters(node)]
+    if len(positional) > len(names):
+        raise OracleRefused(f"{function.__name__}: too many arguments")
+    found = dict(zip(names, positional, strict=False))
+    for name, value in keywords.items():
+        if name not in names or name in found:
+            raise OracleRefused(f"{function.__name__}: argument {name}")
+        found[name] = value
+    defaults = function.__defaults__ or ()
+    plain = [*node.args.posonlyargs, *node.args.args]
+    for each, default in zip(plain[len(plain) - len(defaults) :], defaults, strict=True):
+        found.setdefault(each.arg, default)
+    for name, default in (function.__kwdefaults__ or {}).items():
+        found.setdefault(name, default)
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise OracleRefused(f"{function.__name__}: no argument for {missing}")
+    return [(name, found[name]) for name in names]
+
+
+class Analyzer:
+    """Works out functions and remembers them; one per call of a kernel."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[FunctionType, tuple[Type, ...]], Analysis] = {}
+        self._active: list[FunctionType] = []
+
+    def function(self, function: FunctionType, types: Sequence[Type]) -> Analysis:
+        """The analysis of `function` for these argument types, one per parameter."""
+        key = function, tuple(types)
+        if key not in self._known:
+            if function in self._active:
+                raise OracleRefused(f"{function.__name__} calls itself")
+            self._active.append(function)
+            try:
+                self._known[key] = _Rounds(self, function, types).run()
+            finally:
+                self._active.pop()
+        return self._known[key]
+
+
+class _Rounds:
+    """The fixpoint for one function."""
+
+    def __init__(self, owner: Analyzer, function: FunctionType, types: Sequence[Type]) -> None:
+        self.owner = owner
+        self.function = function
+        self.node = syntax(function)
+        self.base: dict[str, Type] = {}
+        self.arguments = dict(zip((each.arg for each in parameters(self.node)), types, strict=True))
+        self.names = _local_names(self.node)
+        self.locals: dict[str, Type] = {}
+        self.choices: dict[ast.expr, Type] = {}
+        self.final = False
+
+    def run(self) -> Analysis:
+        """Rounds until nothing changes, then weak computed locals typed, then again."""
+        while True:
+            self._fixpoint()
+            weak = {
+                name: settled(t)
+                for name, t in self.locals.items()
+                if settled(t) != t and self.base.get(name) != settled(t)
+            }
+            if not weak:
+                break
+            self.base.update(weak)
+        self.final = True
+        self._round()
+        kept = {name: loaded(t) for name, t in self.locals.items()}
+        return Analysis(self.function, self.node, kept, self.choices)
+
+    def _fixpoint(self) -> None:
+        self.locals = {}
+        for name, t in [*self.arguments.items(), *self.base.items()]:
+            self._assign(name, t)
+        for _ in range(_ROUNDS):
+            before = dict(self.locals)
+            self._round()
+            if before == self.locals:
+                return
+        raise AssertionError("the types of locals do not settle")
+
+    def _round(self) -> None:
+        self._statements(self.node.body)
+
+    def _assign(self, name: str, t: Type | None) -> None:
+        try:
+            joined = join(self.locals.get(name), t)
+        except OracleRefused:
+            if self.final:
+                raise
+            return
+        if joined is not None:
+            self.locals[name] = joined
+
+    # Statements.
+
+    def _statements(self, body: Sequence[ast.stmt]) -> None:
+        for statement in body:
+            self._statement(statement)
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                t = self.type(value)
+                for target in targets:
+                    self._target(target, t)
+            case ast.AugAssign(target=target, op=op, value=value):
+                read = self.type(target)
+                self._target(target, self._operation(rules.BINARY[type(op)], read, value))
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=spelled, value=value):
+                declared = annotation(spelled)
+                if value is not None:
+                    self._stored(self.type(value), declared)
+                self._assign(name, declared)
+            case (
+                ast.If(test=test, body=body, orelse=orelse)
+                | ast.While(test=test, body=body, orelse=orelse)
+            ):
+                self._truth(test)
+                self._statements(body)
+                self._statements(orelse)
+            case ast.For(target=target, body=body, iter=iterable):
+                for bound in getattr(iterable, "args", []):
+                    self._integer(bound)
+                for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                    self._target(each, I64)
+                self._statements(body)
+            case ast.Return(value=value):
+                if value is not None:
+                    self._assign(RESULT, self.type(value))
+            case ast.Expr(value=ast.Call() as call):
+                self._call(call, statement=True)
+            case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Break() | ast.Continue():
+                pass
+            case ast.Assert():
+                pass
+            case _:
+                raise OracleRefused(f"statement {ast.unparse(node)}")
+
+    def _target(self, target: ast.expr, t: Type | None) -> None:
+        match target:
+            case ast.Name(id=name):
+                if isinstance(t, tuple):
+                    raise OracleRefused("a local holds one value")
+                self._assign(name, t)
+            case ast.Tuple(elts=targets):
+                if t is None:
+                    return
+                if not isinstance(t, tuple) or len(t) != len(targets):
+                    raise OracleRefused("unpacking does not fit")
+                for each, one in zip(targets, t, strict=True):
+                    self._target(each, one)
+            case ast.Subscript():
+                element = self.type(target)
+                if element is not None:
+                    assert isinstance(element, Dtype)
+                    self._stored(t, element)
+            case _:
+                raise OracleRefused(f"assignment to {ast.unparse(target)}")
+
+    def _stored(self, t: Type | None, dtype: Dtype) -> None:
+        if t is not None and self.final:
+            rules.store(t, dtype)
+
+    # Expressions. `None` is a type that is not known yet.
+
+    def type(self, node: ast.expr) -> Type | None:
+        """The type of an expression under the types that locals have now."""
+        try:
+            return self._expression(node)
+        except OracleRefused:
+            if self.final:
+                raise
+            return None
+
+    def _expression(self, node: ast.expr) -> Type | None:
+        match node:
+            case ast.Constant(value=bool() | int() | float() as number):
+                return literal(number).type
+            case ast.Name(id=name) if name in self.names:
+                t = self.locals.get(name)
+                return None if t is None else loaded(t)
+            case ast.Subscript(value=value, slice=index):
+                return self._subscript(value, index)
+            case ast.Name() | ast.Attribute():
+                found = resolve(self.function, node)
+                if not isinstance(found, Value):
+                    raise OracleRefused(f"{ast.unparse(node)} is no value")
+                return found.type
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._operation(rules.BINARY[type(op)], self.type(left), right)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._truth(operand)
+                return BOOL
+            case ast.UnaryOp(op=op, operand=operand):
+                t = self.type(operand)
+                return None if t is None else self._unary(rules.UNARY[type(op)], t)
+            case ast.BoolOp(values=values):
+                for each in values:
+                    self._truth(each)
+                return BOOL
+            case ast.Compare(left=left, comparators=comparators):
+                types = [self.type(each) for each in (left, *comparators)]
+                for a, b in itertools.pairwise(types):
+                    if a is not None and b is not None:
+                        rules.compare(a, b)
+                return BOOL
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self._truth(test)
+                t = join(self.type(body), self.type(orelse))
+                if t is not None:
+                    self.choices[node] = loaded(t)
+                    return loaded(t)
+                return None
+            case ast.Tuple(elts=elements):
+                types = [self.type(each) for each in elements]
+                return None if None in types else tuple(types)  # type: ignore[arg-type]
+            case ast.Call():
+                return self._call(node)
+        raise OracleRefused(f"expression {ast.unparse(node)}")
+
+    def _operation(self, op: str, left: Type | None, node: ast.expr) -> Type | None:
+        right = self.type(node)
+        if left is None or right is None:
+            return None
+        a, b = _known_literal(left), _known_literal(right)
+        if op == "**" and b is not None and b.payload < 0:
+            raise OracleRefused("a negative literal exponent")
+        if a is not None and b is not None:
+            return value_type(_apply(op, a, b))
+        return rules.binary(op, left, right)[0]
+
+    def _unary(self, op: str, t: Type) -> Type:
+        known = _known_literal(t)
+        if known is not None:
+            return value_type(-known if op == "-" else ~known if op == "~" else +known)  # type: ignore[operator]
+        return rules.unary(op, t)
+
+    def _truth(self, node: ast.expr) -> None:
+        t = self.type(node)
+        if t is not None and self.final:
+            rules.truth(t)
+
+    def _integer(self, node: ast.expr) -> Type | None:
+        t = self.type(node)
+        if t is not None and not is_integer(t):
+            raise OracleRefused(f"{ast.unparse(node)} is no integer")
+        return t
+
+    def _subscript(self, value: ast.expr, index: ast.expr) -> Type | None:
+        if isinstance(value, ast.Attribute) and value.attr == "shape":
+            return I64
+        if not isinstance(value, ast.Name) or value.id not in self.names:
+            raise OracleRefused(f"subscript of {ast.unparse(value)}")
+        array = self.locals.get(value.id)
+        if not isinstance(array, ArrayType):
+            raise OracleRefused(f"{value.id} is no array")
+        indices = index.elts if isinstance(index, ast.Tuple) else [index]
+        if len(indices) != array.rank:
+            raise OracleRefused(f"{len(indices)} indices on rank {array.rank}")
+        for each in indices:
+            t = self._integer(each)
+            known = None if t is None else _known_literal(t)
+            if known is not None and known.payload < 0:
+                raise OracleRefused("a negative literal index")
+        return array.dtype
+
+    def _call(self, node: ast.Call, statement: bool = False) -> Type | None:
+        called = resolve(self.function, node.func)
+        positional = [self._argument(each) for each in node.args]
+        keywords = {each.arg or "": self._argument(each.value) for each in node.keywords}
+        if None in positional or None in keywords.values():
+            return None
+        if isinstance(called, Builtin):
+            return rules.builtin(called.name, positional)[0]  # type: ignore[arg-type]
+        if not isinstance(called, Device):
+            raise OracleRefused(f"{ast.unparse(node.func)} is not callable")
+        types = []
+        for _, given in bind(called.function, positional, keywords):
+            constant = isinstance(given, bool | int | float | Value)
+            types.append(lift(given).type if constant else given)
+        result = self.owner.function(called.function, types).result
+        if result is None and not statement:
+            raise OracleRefused(f"{called.function.__name__} gives no value")
+        return result
+
+    def _argument(self, node: ast.expr) -> Type | None:
+        if isinstance(node, ast.Name) and isinstance(self.locals.get(node.id), ArrayType):
+            return self.locals[node.id]
+        return self.type(node)
+
+
+def _known_literal(t: Type) -> Value | None:
+    if isinstance(t, WeakInt) and t.literal and t.low is not None and t.low == t.high:
+        return Value(t, t.low)
+    return None
+
+
+def _apply(op: str, a: Value, b: Value) -> Any:
+    """A literal integer operation, done by the values themselves."""
+    return getattr(a, _METHODS[op])(b)
+
+
+_METHODS = {
+    "+": "__add__",
+    "-": "__sub__",
+    "*": "__mul__",
+    "/": "__truediv__",
+    "//": "__floordiv__",
+    "%": "__mod__",
+    "**": "__pow__",
+    "<<": "__lshift__",
+    ">>": "__rshift__",
+    "&": "__and__",
+    "|": "__or__",
+    "^": "__xor__",
+}
+
+
+def _local_names(node: ast.FunctionDef) -> set[str]:
+    """Parameters and whatever the function assigns."""
+    names = {each.arg for each in parameters(node)}
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            names.add(each.id)
+    return names

@@ -1,0 +1,83 @@
+"""NumPy arrays as kernels see them: loads give shim values, stores convert by the store rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import numbers, rules
+from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, WeakInt, is_integer
+from .values import Value, lift
+
+__all__ = ["Access", "Array", "OutOfBounds", "array_dtype"]
+
+Access = Callable[[str, int, int], None]
+"""Told of every access: "load" or "store", the address, the number of bytes."""
+
+_NUMPY = {"b": "bool", "i": "i", "u": "u", "f": "f"}
+
+
+class OutOfBounds(Exception):
+    """The program under test left an array: a mistake of the program, not of the shim."""
+
+
+def array_dtype(array: np.ndarray[Any, Any]) -> Dtype:
+    """The dtype of an array's elements."""
+    kind = _NUMPY.get(array.dtype.kind)
+    name = "bool" if kind == "bool" else f"{kind}{array.dtype.itemsize * 8}"
+    if name not in DTYPES or not array.dtype.isnative:
+        raise OracleRefused(f"an array of {array.dtype}")
+    return DTYPES[name]
+
+
+class _Shape:
+    """`x.shape`: indexed by literals, gives i64."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._shape = shape
+
+    def __getitem__(self, axis: Any) -> Value:
+        return Value(I64, self._shape[int(lift(axis).payload)])
+
+
+class Array:
+    """One array argument. `type` is its static type."""
+
+    def __init__(self, data: np.ndarray[Any, Any], access: Access | None = None) -> None:
+        self.data = data
+        self.type = ArrayType(array_dtype(data), data.ndim)
+        self.shape = _Shape(data.shape)
+        self._access = access
+        self._address = data.__array_interface__["data"][0]
+
+    def _position(self, index: Any, kind: str) -> tuple[int, ...]:
+        indices = index if isinstance(index, tuple) else (index,)
+        if len(indices) != self.type.rank:
+            raise OracleRefused(f"{len(indices)} indices on an array of rank {self.type.rank}")
+        position = []
+        for each, extent in zip(indices, self.data.shape, strict=True):
+            value = lift(each)
+            if not is_integer(value.type):
+                raise OracleRefused(f"an index of type {value.type}")
+            if isinstance(value.type, WeakInt) and value.type.literal and value.payload < 0:
+                raise OracleRefused("a negative literal index")
+            at = numbers.convert(value.payload, I64)
+            if not 0 <= at < extent:
+                raise OutOfBounds(f"index {at} of {extent}")
+            position.append(int(at))
+        if self._access is not None:
+            offset = sum(at * step for at, step in zip(position, self.data.strides, strict=True))
+            self._access(kind, self._address + offset, self.data.itemsize)
+        return tuple(position)
+
+    def __getitem__(self, index: Any) -> Value:
+        element = self.data[self._position(index, "load")]
+        dtype = self.type.dtype
+        return Value(dtype, element if dtype.kind == "float" else element.item())
+
+    def __setitem__(self, index: Any, operand: Any) -> None:
+        value = lift(operand)
+        rules.store(value.type, self.type.dtype)
+        self.data[self._position(index, "store")] = numbers.convert(value.payload, self.type.dtype)

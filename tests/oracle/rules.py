@@ -1,0 +1,223 @@
+"""What type each operation takes its operands at, and what type it gives.
+
+One table of operators and one of builtins; the static analysis and the values both read them, so
+that what runs has the type that was worked out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from .types import (
+    BOOL,
+    DEFAULT_FLOAT,
+    DTYPES,
+    F32,
+    I64,
+    ArrayType,
+    Dtype,
+    OracleRefused,
+    Scalar,
+    Type,
+    WeakFloat,
+    WeakInt,
+    is_float,
+    is_integer,
+    is_weak,
+    loaded,
+    promote,
+    promote_all,
+)
+
+__all__ = [
+    "BINARY",
+    "BUILTINS",
+    "COMPARE",
+    "UNARY",
+    "binary",
+    "builtin",
+    "compare",
+    "store",
+    "truth",
+    "unary",
+]
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
+
+Typed = tuple[Scalar, Scalar]
+"""The type of the result, and the type that the operands are converted to first."""
+
+
+def _same(t: Scalar) -> Typed:
+    return t, t
+
+
+def _number(t: Type) -> Scalar:
+    """`t` as an operand of arithmetic; a lone bool is i64."""
+    if isinstance(t, ArrayType | tuple):
+        raise OracleRefused(f"{t} is not a scalar")
+    return I64 if t == BOOL else t
+
+
+def _arithmetic(a: Type, b: Type) -> Typed:
+    return _same(_number(promote(a, b)))
+
+
+def _divide(a: Type, b: Type) -> Typed:
+    if is_weak(a) and is_weak(b):
+        return _same(_weak_result(a, b, floating=True))
+    if is_integer(a) and is_integer(b):
+        return _same(F32)
+    return _same(promote(a, b))
+
+
+def _bitwise(a: Type, b: Type) -> Typed:
+    if not (is_integer(a) and is_integer(b)):
+        raise OracleRefused("bits of a float")
+    return _same(promote(a, b))
+
+
+def _keep_left(a: Type, b: Type) -> Typed:
+    """Shifts and powers: the left type, whatever the right one is."""
+    if not (is_integer(a) and is_integer(b)):
+        raise OracleRefused("a shift or an integer power of floats")
+    return _same(I64 if a == BOOL or is_weak(a) else _number(a))
+
+
+_RULES: dict[str, Callable[[Type, Type], Typed]] = {
+    **dict.fromkeys(("+", "-", "*", "//", "%"), _arithmetic),
+    "/": _divide,
+    **dict.fromkeys(("&", "|", "^"), _bitwise),
+    **dict.fromkeys(("<<", ">>", "**"), _keep_left),
+}
+
+
+def _weak_result(a: Type, b: Type, *, floating: bool) -> Scalar:
+    literal = getattr(a, "literal", False) and getattr(b, "literal", False)
+    return WeakFloat(literal) if floating else WeakInt(None, None, literal)
+
+
+def binary(op: str, a: Type, b: Type) -> Typed:
+    """Result and operand type of `a op b`.
+
+    Two weak integers give one whose range is not known here: whoever has the two literals
+    narrows it.
+    """
+    if is_weak(a) and is_weak(b):
+        floating = op == "/" or is_float(a) or is_float(b)
+        if floating and op not in ("+", "-", "*", "/", "//", "%"):
+            raise OracleRefused(f"{op} on floats")
+        return _same(_weak_result(a, b, floating=floating))
+    return _RULES[op](a, b)
+
+
+def unary(op: str, a: Type) -> Scalar:
+    """The type of `op a`."""
+    if op == "~" and is_float(a):
+        raise OracleRefused("~ on a float")
+    if isinstance(a, WeakInt):
+        return WeakInt(None, None, a.literal)
+    return _number(a)
+
+
+def compare(a: Type, b: Type) -> Scalar:
+    """The type that two operands are compared at; the result is bool."""
+    return promote(a, b)
+
+
+def truth(a: Type) -> None:
+    """Refuse what has no truth value."""
+    promote(a, a)
+
+
+def store(value: Type, dtype: Dtype) -> None:
+    """Refuse a store that does not convert: a float into integers needs a cast."""
+    if is_float(value) and dtype.kind != "float":
+        raise OracleRefused(f"a {value} stored into {dtype}: cast it")
+    promote(value, value)
+
+
+def _cast(target: Callable[[], Dtype]) -> Callable[[Sequence[Type]], Typed]:
+    def rule(types: Sequence[Type]) -> Typed:
+        (value,) = types
+        return target(), promote(value, value)
+
+    return rule
+
+
+def _keeps(types: Sequence[Type]) -> Typed:
+    (value,) = types
+    return _same(loaded(_number(value)))
+
+
+def _promotes(types: Sequence[Type]) -> Typed:
+    if len(types) < 2:
+        raise OracleRefused("min and max take two values or more")
+    return _same(loaded(_number(promote_all(types))))
+
+
+def _root(types: Sequence[Type]) -> Typed:
+    (value,) = types
+    if is_integer(value):
+        return _same(F32)
+    return _same(_typed_float(promote(value, value)))
+
+
+def _fused(types: Sequence[Type]) -> Typed:
+    a, b, c = types
+    t = promote_all((a, b, c))
+    if not is_float(t):
+        raise OracleRefused("the language page does not say what fma of integers is: cast one")
+    return _same(_typed_float(t))
+
+
+def _typed_float(t: Scalar) -> Scalar:
+    return t if isinstance(t, Dtype) else DEFAULT_FLOAT.get()
+
+
+def _absolute(types: Sequence[Type]) -> Typed:
+    (value,) = types
+    return _same(WeakInt(None, None) if isinstance(value, WeakInt) else _number(value))
+
+
+BUILTINS: dict[str, Callable[[Sequence[Type]], Typed]] = {
+    "int": _cast(lambda: I64),
+    "float": _cast(DEFAULT_FLOAT.get),
+    **{name: _cast(lambda t=t: t) for name, t in DTYPES.items()},  # type: ignore[misc]
+    "abs": _absolute,
+    **dict.fromkeys(("min", "max"), _promotes),
+    **dict.fromkeys(("floor", "ceil", "trunc"), _keeps),
+    "sqrt": _root,
+    "fma": _fused,
+}
+
+
+def builtin(name: str, types: Sequence[Type]) -> Typed:
+    """Result and operand type of a call of a builtin or a cast."""
+    try:
+        return BUILTINS[name](types)
+    except ValueError:
+        raise OracleRefused(f"{name}: wrong number of arguments") from None

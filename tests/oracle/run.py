@@ -1,0 +1,215 @@
+"""Runs a kernel under the shim, one iteration at a time."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .analysis import Analysis, Analyzer, annotation, bind
+from .arrays import Access, Array, array_dtype
+from .numbers import convert
+from .rewrite import Rewriter
+from .source import WORDS, Builtin, Device, parameters, resolve, spelled, syntax, unwrap
+from .types import BOOL, DEFAULT_FLOAT, F32, F64, I64, Dtype, OracleRefused, Type, is_integer
+from .values import Value, call_builtin, lift, literal, to, value_type
+
+__all__ = ["argument", "check", "run", "signature"]
+
+Order = Callable[[list[Any]], Iterable[Any]]
+
+
+class _Parallel:
+    """Stands around the parallel loop's iterable: lists the iterations, or gives one of them."""
+
+    def __init__(self) -> None:
+        self.iterations: list[Any] = []
+        self.chosen: tuple[Any, ...] = ()
+
+    def __call__(self, iterable: Iterable[Any]) -> Iterable[Any]:
+        if not self.chosen:
+            self.iterations = list(iterable)
+        return self.chosen
+
+
+class _Shim:
+    """Makes what the names of a function stand for while it runs under the shim."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+        self.parallel = _Parallel()
+        self._functions: dict[int, Callable[..., Any]] = {}
+
+    def compiled(self, analysis: Analysis, kernel: bool = False) -> Callable[..., Any]:
+        """The rewritten function, ready to be called with values and arrays."""
+        key = id(analysis)
+        if key not in self._functions:
+            rewriter = Rewriter(analysis, kernel)
+            node = rewriter.function()
+            names = {
+                name: self.named(resolve(analysis.function, each))
+                for name, each in rewriter.globals.items()
+            }
+            scope: dict[str, Any] = {
+                **names,
+                **rewriter.constants,
+                "__to": to,
+                "__literal": literal,
+                "__truth": lambda each: Value(BOOL, bool(each)),
+                "__parallel": self.parallel,
+            }
+            module = ast.Module([node], [])
+            exec(compile(module, f"<oracle of {node.name}>", "exec"), scope)
+            compiled: Callable[..., Any] = scope[node.name]
+            # A function may be called by a name that it also has as a global.
+            scope.update(names)
+            self._functions[key] = compiled
+        return self._functions[key]
+
+    def named(self, found: Any) -> Any:
+        """What runs in place of a resolved name."""
+        if isinstance(found, Builtin):
+            if found.name == "range":
+                return _range
+            if found.name == "ndrange":
+                return _ndrange
+            return lambda *arguments: call_builtin(found.name, *arguments)
+        if isinstance(found, Device):
+            return self._device(found.function)
+        return _Module(self, found) if isinstance(found, ModuleType) else found
+
+    def _device(self, function: FunctionType) -> Callable[..., Any]:
+        def call(*positional: Any, **keywords: Any) -> Any:
+            bound = [
+                (name, given if isinstance(given, Array) else lift(given))
+                for name, given in bind(function, positional, keywords)
+            ]
+            analysis = self.analyzer.function(function, [value_type(each) for _, each in bound])
+            return self.compiled(analysis)(**dict(bound))
+
+        return call
+
+
+class _Module:
+    """A module whose attributes are the shim's."""
+
+    def __init__(self, shim: _Shim, module: ModuleType) -> None:
+        self._shim = shim
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        own = self._module.__name__ == "tack" and spelled(name) in WORDS
+        found = Builtin(spelled(name)) if own else _attribute(self._module, name)
+        return self._shim.named(found)
+
+
+def _attribute(module: ModuleType, name: str) -> Any:
+    probe = FunctionType((lambda: None).__code__, {"module": module})
+    return resolve(probe, ast.parse(f"module.{name}", mode="eval").body)
+
+
+def _index(operand: Any) -> int:
+    value = lift(operand)
+    if not is_integer(value.type):
+        raise OracleRefused(f"a bound of type {value.type}")
+    return int(convert(value.payload, I64))
+
+
+def _range(*bounds: Any) -> list[Value] | Iterable[Value]:
+    numbers = [_index(each) for each in bounds]
+    if len(numbers) == 3 and numbers[2] == 0:
+        raise OracleRefused("a step of 0")
+    return (Value(I64, each) for each in range(*numbers))
+
+
+def _ndrange(*sizes: Any) -> Iterable[tuple[Value, ...] | Value]:
+    extents = [range(max(_index(each), 0)) for each in sizes]
+    for position in itertools.product(*extents):
+        indices = tuple(Value(I64, each) for each in position)
+        yield indices if len(indices) > 1 else indices[0]
+
+
+def argument(given: Any, declared: Dtype | None, default_float: Dtype) -> Value:
+    """A scalar argument by the language page: annotated, or by the kind of Python number."""
+    number = given.item() if isinstance(given, np.generic) else given
+    if not isinstance(number, bool | int | float):
+        raise OracleRefused(f"argument {given!r}")
+    if declared is None:
+        declared = (
+            BOOL if isinstance(number, bool) else I64 if isinstance(number, int) else default_float
+        )
+    if isinstance(number, float) and declared.kind != "float":
+        raise OracleRefused(f"{given!r} for {declared}")
+    if declared.kind == "bool" and not isinstance(number, bool):
+        raise OracleRefused(f"{given!r} for bool")
+    if declared.kind in ("signed", "unsigned") and not declared.holds(int(number), int(number)):
+        raise OracleRefused(f"{given!r} does not fit {declared}")
+    return Value(declared, convert(number, declared))
+
+
+def _bound(
+    function: FunctionType, arguments: Sequence[Any], access: Access | None
+) -> list[Array | Value]:
+    arrays = [each for each in arguments if isinstance(each, np.ndarray)]
+    double = any(array_dtype(each) == F64 for each in arrays)
+    DEFAULT_FLOAT.set(F64 if double else F32)
+    bound: list[Array | Value] = []
+    for parameter, given in zip(parameters(syntax(function)), arguments, strict=True):
+        if isinstance(given, np.ndarray):
+            bound.append(Array(given, access))
+        else:
+            spelled = parameter.annotation
+            declared = None if spelled is None else annotation(spelled)
+            bound.append(argument(given, declared, DEFAULT_FLOAT.get()))
+    return bound
+
+
+def check(kernel: Any, arguments: Sequence[Any]) -> dict[str, Type]:
+    """The static types of a kernel's locals for these arguments.
+
+    Raises `OracleRefused` if the language page refuses the program.
+    """
+    function = unwrap(kernel)
+    bound = _bound(function, arguments, None)
+    return Analyzer().function(function, [value_type(each) for each in bound]).locals
+
+
+def signature(kernel: Any, arguments: Sequence[Any]) -> str:
+    """The types of the parameters, as tack writes a signature: `f32, u8[:, :]`."""
+    bound = _bound(unwrap(kernel), arguments, None)
+    return ", ".join(str(value_type(each)) for each in bound)
+
+
+def run(
+    kernel: Any,
+    arguments: Sequence[Any],
+    *,
+    order: Order = iter,
+    access: Callable[[int, str, int, int], None] | None = None,
+) -> None:
+    """Run `kernel` on `arguments`, one per parameter; arrays are changed in place.
+
+    `order` may permute the iterations, which no race-free program notices; `access` is told of
+    every load and store: the iteration's number, "load" or "store", address, bytes.
+
+    Raises `OracleRefused` before anything is stored if the language page refuses the program.
+    """
+    function = unwrap(kernel)
+    current = 0
+
+    def watch(kind: str, address: int, size: int) -> None:
+        if access is not None:
+            access(current, kind, address, size)
+
+    bound = _bound(function, arguments, watch if access is not None else None)
+    shim = _Shim(Analyzer())
+    analysis = shim.analyzer.function(function, [value_type(each) for each in bound])
+    compiled = shim.compiled(analysis, kernel=True)
+    compiled(*bound)
+    for current, iteration in order(list(enumerate(shim.parallel.iterations))):  # noqa: B007
+        shim.parallel.chosen = (iteration,)
+        compiled(*bound)

@@ -1,0 +1,235 @@
+"""Static types of the oracle: dtypes, weak literals, arrays, results; and how they promote.
+
+Written from the language page alone. Where it is silent the choice is stated here:
+
+* `bool` counts as the narrowest integer. Where both operands of `+ - * // % ** << >>` or the
+  operand of unary `- + ~` are bool, they are i64 first, which is Python's meaning of `True + True`.
+  So are the operands of `min` and `max`, which promote as arithmetic does. `& | ^` and the
+  conditional expression on two bools give a bool, as in Python.
+* A weak integer that meets bool is i64.
+* A weak integer carries the least and greatest literal it may hold. It takes the type that it
+  meets if that holds both; otherwise it counts as i64, and one that i64 cannot hold is refused.
+* Integer literals combine among themselves exactly, as in Python (`200 + 100` is the literal 300);
+  dividing one by zero is refused. Arithmetic that reads a weak local is done in i64, has no known
+  range (`low` and `high` are `None`) and takes what it meets. Weak floats are computed in f64.
+* `/` of two weak numbers is a weak float. `sqrt` of integers is f32, as their quotient is.
+* A local that is assigned only literals stays weak; a copy of it, a conditional expression and
+  arithmetic are not literals, and a local that ends weak through them is i64 or the default float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeVar
+
+__all__ = [
+    "BOOL",
+    "DEFAULT_FLOAT",
+    "DTYPES",
+    "F32",
+    "F64",
+    "I8",
+    "I16",
+    "I32",
+    "I64",
+    "U8",
+    "U16",
+    "U32",
+    "U64",
+    "ArrayType",
+    "Dtype",
+    "OracleRefused",
+    "Type",
+    "WeakFloat",
+    "WeakInt",
+    "is_float",
+    "is_integer",
+    "is_weak",
+    "join",
+    "loaded",
+    "promote",
+    "promote_all",
+    "settled",
+]
+
+
+class OracleRefused(Exception):
+    """The language page refuses this program or these arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """One scalar type: `kind` is "bool", "signed", "unsigned" or "float"."""
+
+    name: str
+    kind: str
+    bits: int
+
+    @property
+    def low(self) -> int:
+        """The least integer that the type holds (integers and bool only)."""
+        return -(1 << (self.bits - 1)) if self.kind == "signed" else 0
+
+    @property
+    def high(self) -> int:
+        """The greatest integer that the type holds (integers and bool only)."""
+        return (1 << (self.bits - (self.kind == "signed"))) - 1
+
+    def holds(self, low: int, high: int) -> bool:
+        """Whether every integer from `low` to `high` is a value of this integer type."""
+        return self.low <= low and high <= self.high
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOL = Dtype("bool", "bool", 1)
+I8, I16, I32, I64 = (Dtype(f"i{bits}", "signed", bits) for bits in (8, 16, 32, 64))
+U8, U16, U32, U64 = (Dtype(f"u{bits}", "unsigned", bits) for bits in (8, 16, 32, 64))
+F32, F64 = Dtype("f32", "float", 32), Dtype("f64", "float", 64)
+DTYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)}
+
+_SIGNED = (I8, I16, I32, I64)
+
+DEFAULT_FLOAT: ContextVar[Dtype] = ContextVar("DEFAULT_FLOAT", default=F32)
+"""What a float that meets no other type is: f64 if any array parameter is f64, else f32."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeakInt:
+    """An integer that has no type yet. `literal` tells a literal from what was read or computed."""
+
+    low: int | None
+    high: int | None
+    literal: bool = False
+
+    def __str__(self) -> str:
+        return f"weak int [{self.low}, {self.high}]{' literal' if self.literal else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class WeakFloat:
+    """A float that has no type yet."""
+
+    literal: bool = False
+
+    def __str__(self) -> str:
+        return f"weak float{' literal' if self.literal else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """An array parameter."""
+
+    dtype: Dtype
+    rank: int
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(':' * self.rank)}]"
+
+
+Scalar = Dtype | WeakInt | WeakFloat
+Type = Dtype | WeakInt | WeakFloat | ArrayType | tuple["Type", ...]
+"""A tuple is the type of several results."""
+T = TypeVar("T", bound=Type)
+
+
+def is_weak(t: Type) -> bool:
+    """Whether `t` still waits for a type."""
+    return isinstance(t, WeakInt | WeakFloat)
+
+
+def is_float(t: Type) -> bool:
+    """Whether `t` is floating, weak floats included."""
+    return isinstance(t, WeakFloat) or (isinstance(t, Dtype) and t.kind == "float")
+
+
+def is_integer(t: Type) -> bool:
+    """Whether `t` is an integer, weak integers and bool included."""
+    return isinstance(t, WeakInt) or (isinstance(t, Dtype) and t.kind != "float")
+
+
+def loaded(t: T) -> T:
+    """The type of reading a local or a result of type `t`: no longer a literal itself."""
+    if isinstance(t, tuple):
+        return tuple(loaded(each) for each in t)  # type: ignore[return-value]
+    if isinstance(t, WeakInt):
+        return WeakInt(t.low, t.high)  # type: ignore[return-value]
+    return WeakFloat() if isinstance(t, WeakFloat) else t  # type: ignore[return-value]
+
+
+def settled(t: Type) -> Type:
+    """What a local that ended as `t` is: literals stay weak, other weak ones get a type."""
+    if isinstance(t, tuple):
+        return tuple(settled(each) for each in t)
+    if isinstance(t, WeakInt) and not t.literal:
+        return I64
+    if isinstance(t, WeakFloat) and not t.literal:
+        return DEFAULT_FLOAT.get()
+    return t
+
+
+def _strong(a: Dtype, b: Dtype) -> Dtype:
+    if a == b:
+        return a
+    if "float" in (a.kind, b.kind):
+        floats = [t for t in (a, b) if t.kind == "float"]
+        return max(floats, key=lambda t: t.bits)
+    if "bool" in (a.kind, b.kind):
+        return b if a.kind == "bool" else a
+    if a.kind == b.kind:
+        return max(a, b, key=lambda t: t.bits)
+    for t in _SIGNED:
+        if t.holds(min(a.low, b.low), max(a.high, b.high)):
+            return t
+    raise OracleRefused(f"{a} with {b} has no common type: cast one")
+
+
+def _weak_int(weak: WeakInt, other: Dtype) -> Dtype:
+    if other.kind == "float":
+        return other
+    if weak.low is None or weak.high is None:
+        return I64 if other.kind == "bool" else other
+    if other.kind != "bool" and other.holds(weak.low, weak.high):
+        return other
+    if not I64.holds(weak.low, weak.high):
+        raise OracleRefused(f"no type for a literal from {weak.low} to {weak.high} with {other}")
+    return _strong(I64, other)
+
+
+def promote(a: Type, b: Type) -> Scalar:
+    """The narrowest type that holds both; refuses signed with u64 and whatever is no scalar."""
+    if isinstance(a, Dtype) and isinstance(b, Dtype):
+        return _strong(a, b)
+    if isinstance(a, WeakInt) and isinstance(b, WeakInt):
+        literal = a.literal and b.literal
+        if a.low is None or b.low is None or a.high is None or b.high is None:
+            return WeakInt(None, None, literal)
+        return WeakInt(min(a.low, b.low), max(a.high, b.high), literal)
+    if isinstance(a, WeakInt | WeakFloat) and isinstance(b, WeakInt | WeakFloat):
+        return WeakFloat(a.literal and b.literal)
+    for weak, other in ((a, b), (b, a)):
+        if isinstance(other, Dtype):
+            if isinstance(weak, WeakInt):
+                return _weak_int(weak, other)
+            if isinstance(weak, WeakFloat):
+                return other if other.kind == "float" else DEFAULT_FLOAT.get()
+    raise OracleRefused(f"{a} with {b}: not both scalars")
+
+
+def promote_all(types: Iterable[Type]) -> Scalar:
+    """`promote` from left to right."""
+    return reduce(promote, types)  # type: ignore[return-value]
+
+
+def join(a: Type | None, b: Type | None) -> Type | None:
+    """The type of a local that is assigned an `a` and a `b`; `None` is one without a type yet."""
+    if a is None or b is None or a == b:
+        return a if b is None else b
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        pairs = zip(a, b, strict=True)
+        return tuple(promote(x, y) for x, y in pairs)
+    return promote(a, b)

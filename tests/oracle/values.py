@@ -1,0 +1,269 @@
+"""Scalars of the shim: a static type and an exact payload, with Python's operators on them.
+
+The payload of an integer is a Python int, of bool a Python bool, of f32 and f64 a NumPy scalar,
+of a weak number the Python int or float that was written.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import numbers, rules
+from .types import (
+    BOOL,
+    DTYPES,
+    F64,
+    I64,
+    Dtype,
+    OracleRefused,
+    Scalar,
+    Type,
+    WeakFloat,
+    WeakInt,
+    is_float,
+    is_weak,
+)
+
+__all__ = ["Value", "call_builtin", "cast", "lift", "literal", "to", "value_type"]
+
+Payload = Any
+_WEAK: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_FLOAT: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": numbers.fdiv,
+    "//": numbers.float_floordiv,
+    "%": numbers.float_mod,
+}
+
+
+class Value:
+    """One scalar; immutable."""
+
+    __slots__ = ("payload", "type")
+
+    def __init__(self, type_: Scalar, payload: Payload) -> None:
+        self.type = type_
+        self.payload = payload
+
+    def __repr__(self) -> str:
+        return f"{self.type}({self.payload})"
+
+    def __bool__(self) -> bool:
+        return bool(self.payload != 0)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def literal(number: int | float | bool) -> Value:
+    """A literal as written: bool has its type, integers and floats are weak."""
+    if isinstance(number, bool):
+        return Value(BOOL, number)
+    if isinstance(number, int):
+        return Value(WeakInt(number, number, literal=True), number)
+    return Value(WeakFloat(literal=True), number)
+
+
+def lift(operand: Any) -> Value:
+    """A value from whatever Python hands to an operator (a chained comparison gives bools)."""
+    if isinstance(operand, Value):
+        return operand
+    if isinstance(operand, int | float):
+        return literal(operand)
+    raise OracleRefused(f"{operand!r} is not a scalar")
+
+
+def value_type(operand: Any) -> Type:
+    """The static type of a value, an array, or a tuple of them."""
+    if isinstance(operand, tuple):
+        return tuple(value_type(each) for each in operand)
+    declared = getattr(operand, "type", None)
+    return declared if declared is not None else lift(operand).type
+
+
+def _payload(value: Value, t: Scalar) -> Payload:
+    if isinstance(t, Dtype):
+        return value.payload if value.type == t else numbers.convert(value.payload, t)
+    return float(value.payload) if isinstance(t, WeakFloat) else value.payload
+
+
+def to(t: Any, operand: Any) -> Any:
+    """Convert to a type that was worked out for it; tuples element by element; `None` keeps."""
+    if isinstance(t, tuple):
+        if not isinstance(operand, tuple) or len(operand) != len(t):
+            raise OracleRefused("a tuple of another length")
+        return tuple(to(each, one) for each, one in zip(t, operand, strict=True))
+    if t is None or not isinstance(t, Dtype | WeakInt | WeakFloat):
+        return operand
+    value = lift(operand)
+    return Value(t, _payload(value, t))
+
+
+def cast(t: Dtype, operand: Any) -> Value:
+    """An explicit cast."""
+    return Value(t, numbers.convert(lift(operand).payload, t))
+
+
+def _weak_value(t: Scalar, payload: Payload) -> Value:
+    """A weak result; what was computed from literals alone is a literal of known value."""
+    if isinstance(t, WeakInt) and t.literal:
+        t = WeakInt(payload, payload, literal=True)
+    if isinstance(t, WeakFloat):
+        payload = float(payload)
+    return Value(t, payload)
+
+
+def _binary(op: str, left: Any, right: Any) -> Value:
+    a, b = lift(left), lift(right)
+    if op == "**" and _is_negative_literal(b):
+        raise OracleRefused("a negative literal exponent")
+    result, operand = rules.binary(op, a.type, b.type)
+    if isinstance(operand, WeakInt):
+        return _weak_integers(op, a.payload, b.payload, operand)
+    if isinstance(operand, WeakFloat):
+        operand = F64
+    if operand.kind == "float":
+        with np.errstate(all="ignore"):
+            exact = _FLOAT[op](_payload(a, operand), _payload(b, operand))
+        return Value(result, float(exact) if isinstance(result, WeakFloat) else exact)
+    if op in ("<<", ">>", "**"):  # the right operand keeps its own value
+        return Value(result, numbers.int_binary(op, _payload(a, operand), int(b.payload), operand))
+    integer = numbers.int_binary(op, _payload(a, operand), _payload(b, operand), operand)
+    return Value(result, bool(integer) if operand == BOOL else integer)
+
+
+def _weak_integers(op: str, a: int, b: int, t: WeakInt) -> Value:
+    """Literals combine exactly; what reads a weak local is computed in i64."""
+    if not t.literal:
+        return Value(t, numbers.int_binary(op, a, b, I64))
+    try:
+        return _weak_value(t, _WEAK[op](a, b))
+    except (ZeroDivisionError, ValueError, OverflowError) as error:
+        raise OracleRefused(f"arithmetic on literals: {error}") from None
+
+
+def _is_literal(t: Type) -> bool:
+    return isinstance(t, WeakInt) and t.literal
+
+
+def _is_negative_literal(value: Value) -> bool:
+    return bool(_is_literal(value.type) and value.payload < 0)
+
+
+def _compare(op: str, left: Any, right: Any) -> Value:
+    a, b = lift(left), lift(right)
+    t = rules.compare(a.type, b.type)
+    return Value(BOOL, bool(_COMPARE[op](_payload(a, t), _payload(b, t))))
+
+
+def _unary(op: str, value: Value) -> Value:
+    t = rules.unary(op, value.type)
+    payload = _payload(value, t)
+    exact = -payload if op == "-" else ~payload if op == "~" else payload
+    if is_weak(t):
+        return _weak_value(t, exact if is_float(t) or _is_literal(t) else numbers.wrap(exact, I64))
+    assert isinstance(t, Dtype)
+    return Value(t, exact if t.kind == "float" else numbers.wrap(exact, t))
+
+
+def _operators() -> None:
+    names = {
+        "+": "add",
+        "-": "sub",
+        "*": "mul",
+        "/": "truediv",
+        "//": "floordiv",
+        "%": "mod",
+        "**": "pow",
+        "<<": "lshift",
+        ">>": "rshift",
+        "&": "and",
+        "|": "or",
+        "^": "xor",
+    }
+    for op, name in names.items():
+        setattr(Value, f"__{name}__", lambda a, b, op=op: _binary(op, a, b))
+        setattr(Value, f"__r{name}__", lambda a, b, op=op: _binary(op, b, a))
+    for op, name in zip(_COMPARE, ("lt", "le", "gt", "ge", "eq", "ne"), strict=True):
+        setattr(Value, f"__{name}__", lambda a, b, op=op: _compare(op, a, b))
+    for op, name in {"-": "neg", "+": "pos", "~": "invert"}.items():
+        setattr(Value, f"__{name}__", lambda a, op=op: _unary(op, a))
+
+
+_operators()
+
+
+def _absolute(t: Scalar, payload: Payload) -> Payload:
+    if isinstance(t, Dtype) and t.kind in ("signed", "unsigned"):
+        return numbers.wrap(abs(payload), t)
+    return abs(payload)
+
+
+_ROUND: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "floor": (numbers.floor, math.floor),
+    "ceil": (numbers.ceil, math.ceil),
+    "trunc": (numbers.trunc, math.trunc),
+}
+
+
+def call_builtin(name: str, *arguments: Any) -> Value:
+    """A builtin or a cast applied to shim values."""
+    values = [lift(each) for each in arguments]
+    result, operand = rules.builtin(name, [each.type for each in values])
+    payloads = [_payload(each, operand) for each in values]
+    if name in DTYPES or name in ("int", "float"):
+        assert isinstance(result, Dtype)
+        return Value(result, numbers.convert(payloads[0], result))
+    if name == "abs":
+        exact = _absolute(result, payloads[0])
+    elif name in ("min", "max"):
+        exact = payloads[0]
+        for each in payloads[1:]:
+            exact = numbers.pick(name, exact, each)
+    elif name in _ROUND:
+        exact = _round(name, result, payloads[0])
+    else:
+        assert isinstance(result, Dtype)
+        floats: list[Any] = [numbers.convert(each, result) for each in payloads]
+        if name == "sqrt":
+            exact = numbers.sqrt(floats[0])
+        else:
+            exact = numbers.fma(floats[0], floats[1], floats[2], result)
+    if is_weak(result):
+        return _weak_value(result, exact)
+    return Value(result, exact)
+
+
+def _round(name: str, t: Scalar, payload: Payload) -> Payload:
+    of_float, _ = _ROUND[name]
+    if isinstance(t, WeakInt) or (isinstance(t, Dtype) and t.kind != "float"):
+        return payload
+    if isinstance(t, WeakFloat):
+        return float(of_float(np.float64(payload)))
+    return of_float(payload)
