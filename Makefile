@@ -49,8 +49,11 @@ $(VENV)/requirements.txt: pyproject.toml .ci/requirements.py
 build/tack.sha256: FORCE
 	@$(call digests,tack aot templates bindings pyproject.toml CMakeLists.txt README.md LICENSE)
 
+# An installed tack would take part in building the next one (scikit-build-core imports what offers
+# CMake modules), and a broken one would keep itself alive.
 build/tack.stamp: build/tack.sha256 $(VENV)/requirements.txt
-	rm -f $(DIST)/tack_aot-*.whl
+	rm -f $(DIST)/tack_aot-*.whl $(VENV)/tack.stamp
+	$(PIP) uninstall --yes tack-aot
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) .
 	@touch $@
 
@@ -96,7 +99,7 @@ test: $(VENV)/tack.stamp imports
 
 # From build, because the checkout itself must not be found: only the installed tree has tack.aot.
 imports: $(VENV)/tack.stamp
-	cd build && $(CURDIR)/$(VENV)/bin/lint-imports --config $(CURDIR)/pyproject.toml
+	cd build && $(CURDIR)/$(VENV)/bin/import-linter lint --no-logo $(CURDIR)/pyproject.toml
 
 lint: $(VENV)/tack.stamp imports
 	$(VENV)/bin/ruff check
