@@ -53,6 +53,7 @@ __all__ = [
     "IRUnaryOp",
     "IRWhile",
     "Statement",
+    "WeakLocal",
 ]
 
 PYTHON_BINARY: Final = frozenset({"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"})
@@ -111,7 +112,7 @@ class IRConstant(Expression):
     representable), of an integer type an int in range, of bool a bool.
     """
 
-    value: float
+    value: int | float
     dtype: DType | None = None
     weak: bool = False
 
@@ -128,7 +129,8 @@ class IRName(Expression):
 class IRBinOp(Expression):
     """``left op right``; both operands have the node's dtype from the typed stage on.
 
-    (Of a shift, the count keeps a type of its own until ``decompose``.)
+    (The count of a shift and the exponent of ``**`` keep an integer type of their own until
+    ``decompose``.)
     """
 
     op: str
@@ -309,13 +311,23 @@ class IRParam(IRNode):
         return self.dims is not None
 
 
+@dataclass(frozen=True, slots=True)
+class WeakLocal:
+    """A local that is assigned only literals: floats, or integers from ``low`` to ``high``."""
+
+    floating: bool
+    low: int | None = None
+    high: int | None = None
+
+
 @dataclass(slots=True, eq=False)
 class IRFunction(IRNode):
     """A kernel: parameters and a body with exactly one `IRParallelFor`.
 
     ``declared`` are the locals whose type the source annotates. ``locals`` maps each local of an
-    iteration to its one type, in order of appearance (from the typed stage on). ``default_float``
-    is the type of a float that meets no other. ``positions`` lies beside the tree and is in no key.
+    iteration to its one type, in order of appearance (from the inferred stage on). Those in
+    ``weak`` are assigned literals only, and take the type of what they meet. ``default_float`` is
+    the type of a float that meets no other. ``positions`` lies beside the tree and is in no key.
     """
 
     name: str
@@ -325,6 +337,7 @@ class IRFunction(IRNode):
     positions: Positions
     declared: dict[str, DType] = field(default_factory=dict)
     locals: dict[str, DType] = field(default_factory=dict)
+    weak: dict[str, WeakLocal] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,192 @@
+"""IR as text that a person can read: one statement a line, fully parenthesized, with types.
+
+A literal that still waits for a type is written bare (``2``), a settled one with it (``2:u8``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from tack.ir.nodes import (
+    IRArrayLoad,
+    IRArrayStore,
+    IRAssign,
+    IRBinOp,
+    IRBoolOp,
+    IRBreak,
+    IRCall,
+    IRCast,
+    IRCompare,
+    IRConstant,
+    IRContinue,
+    IRDimSize,
+    IRFunction,
+    IRIf,
+    IRIfExp,
+    IRModule,
+    IRName,
+    IRNode,
+    IRParallelFor,
+    IRParam,
+    IRSequentialFor,
+    IRTripCount,
+    IRUnaryOp,
+    IRWhile,
+)
+
+__all__ = ["print_ir"]
+
+_INDENT: Final = "    "
+
+
+def print_ir(node: IRNode) -> str:
+    """``node`` as text, without a trailing newline; the same for the same tree."""
+    return "\n".join(_WRITERS[type(node)](node))
+
+
+def _text(node: IRNode) -> str:
+    """An expression."""
+    (line,) = _WRITERS[type(node)](node)
+    return line
+
+
+def _list(nodes: Sequence[IRNode]) -> str:
+    return ", ".join(map(_text, nodes))
+
+
+def _block(head: str, body: Sequence[IRNode]) -> Iterator[str]:
+    yield head
+    for node in body:
+        for line in _WRITERS[type(node)](node):
+            yield _INDENT + line
+    if not body:
+        yield f"{_INDENT}pass"
+
+
+def _constant(node: IRConstant) -> Iterator[str]:
+    yield f"{node.value!r}" if node.dtype is None else f"{node.value!r}:{node.dtype}"
+
+
+def _name(node: IRName) -> Iterator[str]:
+    yield node.name
+
+
+def _infix(node: IRBinOp | IRBoolOp | IRCompare) -> Iterator[str]:
+    yield f"({_text(node.left)} {node.op} {_text(node.right)})"
+
+
+def _unary(node: IRUnaryOp) -> Iterator[str]:
+    space = " " if node.op.isalpha() else ""
+    yield f"({node.op}{space}{_text(node.operand)})"
+
+
+def _choice(node: IRIfExp) -> Iterator[str]:
+    then_value, else_value = _text(node.then_value), _text(node.else_value)
+    yield f"({then_value} if {_text(node.condition)} else {else_value})"
+
+
+def _call(node: IRCall) -> Iterator[str]:
+    yield f"{node.function}({_list(node.args)})"
+
+
+def _cast(node: IRCast) -> Iterator[str]:
+    yield f"{node.dtype or 'float'}({_text(node.value)})"
+
+
+def _dim_size(node: IRDimSize) -> Iterator[str]:
+    yield f"{node.array}.shape[{node.dim}]"
+
+
+def _load(node: IRArrayLoad) -> Iterator[str]:
+    yield f"{node.array}[{_list(node.indices)}]"
+
+
+def _trip_count(node: IRTripCount) -> Iterator[str]:
+    yield f"trip_count({_list([node.start, node.end, node.step])})"
+
+
+def _assign(node: IRAssign) -> Iterator[str]:
+    type_ = "" if node.resolved_type is None else f": {node.resolved_type}"
+    yield f"{node.target}{type_} = {_text(node.value)}"
+
+
+def _store(node: IRArrayStore) -> Iterator[str]:
+    yield f"{node.array}[{_list(node.indices)}] = {_text(node.value)}"
+
+
+def _branch(node: IRIf) -> Iterator[str]:
+    yield from _block(f"if {_text(node.condition)}:", node.then_body)
+    if node.else_body:
+        yield from _block("else:", node.else_body)
+
+
+def _while(node: IRWhile) -> Iterator[str]:
+    return _block(f"while {_text(node.condition)}:", node.body)
+
+
+def _for(node: IRSequentialFor) -> Iterator[str]:
+    arguments = _list([node.start, node.end, node.step])
+    return _block(f"for {node.var} in range({arguments}):", node.body)
+
+
+def _break(_: IRNode) -> Iterator[str]:
+    yield "break"
+
+
+def _continue(_: IRNode) -> Iterator[str]:
+    yield "continue"
+
+
+def _parallel(node: IRParallelFor) -> Iterator[str]:
+    names, extents = ", ".join(node.index_vars), _list(node.extents)
+    return _block(f"parallel for {names} in ndrange({extents}):", node.body)
+
+
+def _param(node: IRParam) -> Iterator[str]:
+    dims = ""
+    if node.dims is not None:
+        dims = f"[{', '.join(':' if dim is None else str(dim) for dim in node.dims)}]"
+    yield f"{node.name}: {node.dtype or '?'}{dims}"
+
+
+def _function(node: IRFunction) -> Iterator[str]:
+    yield f"kernel {node.name}({_list(node.params)}):"
+    for name, dtype in node.locals.items():
+        weak = "  # literals only" if name in node.weak else ""
+        yield f"{_INDENT}local {name}: {dtype}{weak}"
+    yield from list(_block("", node.body))[1:]
+
+
+def _module(node: IRModule) -> Iterator[str]:
+    for index, function in enumerate(node.functions):
+        if index:
+            yield ""
+        yield from _function(function)
+
+
+_WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
+    IRConstant: _constant,
+    IRName: _name,
+    IRBinOp: _infix,
+    IRBoolOp: _infix,
+    IRCompare: _infix,
+    IRUnaryOp: _unary,
+    IRIfExp: _choice,
+    IRCall: _call,
+    IRCast: _cast,
+    IRDimSize: _dim_size,
+    IRArrayLoad: _load,
+    IRTripCount: _trip_count,
+    IRAssign: _assign,
+    IRArrayStore: _store,
+    IRIf: _branch,
+    IRWhile: _while,
+    IRSequentialFor: _for,
+    IRBreak: _break,
+    IRContinue: _continue,
+    IRParallelFor: _parallel,
+    IRParam: _param,
+    IRFunction: _function,
+    IRModule: _module,
+}

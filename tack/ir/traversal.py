@@ -1,0 +1,207 @@
+"""Walks and rewrites of the tree. All of them read `CHILD_FIELDS` and nothing else.
+
+Only structural children are followed: types, names and positions never become subtrees. A node
+that is shared is visited at each of its occurrences. Passes whose result depends on the order of
+statements or on control flow keep walks of their own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from tack.ir.nodes import (
+    CHILD_FIELDS,
+    IRAssign,
+    IRFunction,
+    IRName,
+    IRNode,
+    IRSequentialFor,
+    Statement,
+)
+from tack.ir.positions import Positions
+
+__all__ = [
+    "LIST_ROLES",
+    "Rewrite",
+    "assigned_names",
+    "child_fields",
+    "children",
+    "copy_tree",
+    "read_names",
+    "statement_lists",
+    "statements_of",
+    "transform_ir",
+    "walk_ir",
+    "walk_paths",
+]
+
+LIST_ROLES: Final = frozenset({"exprs", "stmts", "params", "functions"})
+"""The roles whose attribute holds a list of children."""
+
+Rewrite = Callable[[IRNode], IRNode | Sequence[Statement] | None]
+"""Node -> its replacement; None leaves it as it is, a list takes a statement's place in a body."""
+
+_Node = TypeVar("_Node", bound=IRNode)
+
+
+def child_fields(node: IRNode) -> tuple[tuple[str, str], ...]:
+    """(attribute, role) of each structural child; ``TypeError`` for a kind that is not known."""
+    fields = CHILD_FIELDS.get(type(node))
+    if fields is None:
+        raise TypeError(f"{type(node).__name__} is not a node kind of CHILD_FIELDS")
+    return fields
+
+
+def children(node: IRNode) -> Iterator[tuple[str, IRNode]]:
+    """(path from ``node``, child) in order of evaluation, such as ``("body[2]", ...)``."""
+    for name, role in child_fields(node):
+        value = getattr(node, name)
+        if role in LIST_ROLES:
+            for index, child in enumerate(value):
+                yield f"{name}[{index}]", child
+        elif value is not None or role != "optional_expr":
+            yield name, value
+
+
+def walk_paths(root: IRNode, path: str = "") -> Iterator[tuple[str, IRNode]]:
+    """(path, node) for ``root`` and everything below it, preorder.
+
+    ``TypeError`` for an unknown kind, ``ValueError`` for a node that contains itself.
+    """
+    active: set[int] = set()
+    stack: list[tuple[str, IRNode, bool]] = [(path, root, False)]
+    while stack:
+        place, node, left = stack.pop()
+        if left:
+            active.discard(id(node))
+            continue
+        if id(node) in active:
+            raise ValueError(f"cycle: {type(node).__name__} at {place} contains itself")
+        below = [(f"{place}.{name}" if place else name, child) for name, child in children(node)]
+        yield place, node
+        if below:
+            active.add(id(node))
+            stack.append((place, node, True))
+            stack.extend((name, child, False) for name, child in reversed(below))
+
+
+def walk_ir(root: IRNode) -> Iterator[IRNode]:
+    """``root`` and everything below it, preorder; a shared node once for each occurrence.
+
+    ``TypeError`` for an unknown kind, ``ValueError`` for a node that contains itself.
+    """
+    return (node for _, node in walk_paths(root))
+
+
+def transform_ir(
+    root: IRNode,
+    rewrite: Rewrite,
+    *,
+    copy_nodes: bool = False,
+    positions: Positions | None = None,
+) -> IRNode:
+    """Applies ``rewrite`` to every node, children first, in place, and gives the new root.
+
+    A replacement's children are not visited. A shared node is rewritten at each occurrence, so
+    that a rewrite which changes nodes in place wants ``copy_nodes=True``: every occurrence is
+    copied before it is rewritten, and ``root`` stays as it was. Replacements and copies get the
+    position of what they stand for, from ``positions`` or those of the function that is walked.
+
+    ``TypeError`` for an unknown kind, ``ValueError`` for a node that contains itself.
+    """
+    result = _Transformer(rewrite, copy_nodes, positions).visit(root)
+    if not isinstance(result, IRNode):
+        raise TypeError("a list of statements cannot take the place of the root")
+    return result
+
+
+class _Transformer:
+    def __init__(self, rewrite: Rewrite, copy_nodes: bool, positions: Positions | None) -> None:
+        self.rewrite = rewrite
+        self.copy_nodes = copy_nodes
+        self.positions = positions
+        self.active: set[int] = set()
+
+    def visit(self, node: IRNode) -> IRNode | Sequence[Statement]:
+        fields = child_fields(node)
+        if id(node) in self.active:
+            raise ValueError(f"cycle: {type(node).__name__} contains itself")
+        if isinstance(node, IRFunction) and self.positions is None:
+            self.positions = node.positions
+        self.active.add(id(node))
+        subject = self.carry(node, _copy(node)) if self.copy_nodes else node
+        for name, role in fields:
+            value = getattr(node, name)
+            if role in LIST_ROLES:
+                setattr(subject, name, self.visit_list(value))
+            elif value is not None or role != "optional_expr":
+                setattr(subject, name, self.visit(value))
+        self.active.discard(id(node))
+        result = self.rewrite(subject)
+        if result is None:
+            return subject
+        for new in [result] if isinstance(result, IRNode) else result:
+            self.carry(subject, new)
+        return result
+
+    def visit_list(self, nodes: Sequence[IRNode]) -> list[IRNode]:
+        visited: list[IRNode] = []
+        for node in nodes:
+            result = self.visit(node)
+            visited.extend([result] if isinstance(result, IRNode) else result)
+        return visited
+
+    def carry(self, old: IRNode, new: _Node) -> _Node:
+        if self.positions is not None and new is not old:
+            self.positions.carry(old, new)
+        return new
+
+
+def _copy(node: _Node) -> _Node:
+    new: _Node = dataclasses.replace(node)  # type: ignore[type-var]
+    if isinstance(new, IRFunction):
+        for table in ("declared", "locals", "weak"):
+            setattr(new, table, dict(getattr(new, table)))
+    return new
+
+
+def copy_tree(root: _Node, positions: Positions | None = None) -> _Node:
+    """A copy of ``root`` and everything below it, in which nothing is shared."""
+    copied = transform_ir(root, lambda node: None, copy_nodes=True, positions=positions)
+    assert isinstance(copied, type(root))
+    return copied
+
+
+def statement_lists(statement: IRNode) -> Iterator[list[Statement]]:
+    """The statement lists that ``statement`` (or a function) holds directly."""
+    for name, role in child_fields(statement):
+        if role == "stmts":
+            yield getattr(statement, name)
+
+
+def statements_of(root: IRNode | Sequence[Statement]) -> Iterator[Statement]:
+    """Every statement in ``root``, a node or a statement list, preorder."""
+    for body in [root] if isinstance(root, Sequence) else statement_lists(root):
+        for statement in body:
+            yield statement
+            yield from statements_of(statement)
+
+
+def assigned_names(root: IRNode | Sequence[Statement]) -> Iterator[str]:
+    """The local that each assignment and sequential loop in ``root`` sets, in order.
+
+    A statement that is ``root`` itself counts too.
+    """
+    own = [root] if isinstance(root, Statement) else []
+    for statement in [*own, *statements_of(root)]:
+        if isinstance(statement, IRAssign):
+            yield statement.target
+        elif isinstance(statement, IRSequentialFor):
+            yield statement.var
+
+
+def read_names(root: IRNode) -> Iterator[str]:
+    """The names that ``root`` reads, one for each occurrence."""
+    return (node.name for node in walk_ir(root) if isinstance(node, IRName))

@@ -1,0 +1,42 @@
+"""The middle of every variant's way, at build time and at a call: lowered to decomposed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from tack.ir.nodes import IRFunction
+from tack.ir.verify import verify_ir
+from tack.passes.decompose import decompose
+from tack.passes.infer import infer
+from tack.passes.localize import localize
+from tack.passes.optimize import optimize
+from tack.passes.resolve import resolve
+from tack.passes.type import annotate_types
+
+if TYPE_CHECKING:
+    from tack.render.renderer import Renderer
+
+__all__ = ["PASSES", "prepare"]
+
+PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction], str], ...]] = (
+    (resolve, "resolved"),
+    (infer, "inferred"),
+    (annotate_types, "typed"),
+    (localize, "localized"),
+    (optimize, "optimized"),
+    (decompose, "decomposed"),
+)
+"""The passes, each with the stage that it reaches."""
+
+
+def prepare(function: IRFunction, _: Renderer | None = None) -> IRFunction:
+    """Takes lowered IR to the decomposed stage, in place, verified before and after each pass.
+
+    The renderer of the target is asked nothing yet: every target so far has what C has.
+    `CompileError` for types that the language refuses, `IRVerificationError` for a bug of ours.
+    """
+    verify_ir(function, "lowered")
+    for step, stage in PASSES:
+        verify_ir(step(function), stage)
+    return function

@@ -1,0 +1,117 @@
+"""type: a dtype on every expression, every conversion an explicit cast, every literal settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tack.ir.nodes import (
+    IRArrayStore,
+    IRAssign,
+    IRBreak,
+    IRCast,
+    IRContinue,
+    IRFunction,
+    IRIf,
+    IRName,
+    IRNode,
+    IRParallelFor,
+    IRSequentialFor,
+    IRWhile,
+    Statement,
+)
+from tack.model.dtypes import i64
+from tack.passes.expressions import Typer
+from tack.passes.infer import name_types
+
+__all__ = ["annotate_types"]
+
+
+def annotate_types(function: IRFunction) -> IRFunction:
+    """Types ``function`` in place; `CompileError` with advice for what the language refuses."""
+    _Annotator(function).body(function.body)
+    return function
+
+
+class _Annotator:
+    def __init__(self, function: IRFunction) -> None:
+        self.function = function
+        self.typer = Typer(function, name_types(function))
+        self.dtypes = {p.name: p.dtype for p in function.params}
+
+    def body(self, statements: list[Statement]) -> None:
+        for statement in statements:
+            self.typer.at(statement)
+            _STATEMENTS[type(statement)](self, statement)
+
+    def assign(self, node: IRAssign) -> None:
+        dtype = self.function.locals[node.target]
+        node.resolved_type = dtype
+        if node.target in self.function.declared:
+            name = node.target.split(".")[0]
+            node.value = self.typer.store(node.value, dtype, f"{name!r}")
+        else:
+            node.value = self.typer.convert(self.typer.visit(node.value), dtype)
+
+    def store(self, node: IRArrayStore) -> None:
+        dtype = self.dtypes[node.array]
+        assert dtype is not None
+        what = f"an index of {node.array}"
+        node.indices = [self.typer.index(index, what) for index in node.indices]
+        node.value = self.typer.store(node.value, dtype, f"an element of {node.array}")
+
+    def branch(self, node: IRIf) -> None:
+        node.condition = self.typer.condition(node.condition)
+        self.body(node.then_body)
+        self.body(node.else_body)
+
+    def while_loop(self, node: IRWhile) -> None:
+        node.condition = self.typer.condition(node.condition)
+        self.body(node.body)
+
+    def for_loop(self, node: IRSequentialFor) -> None:
+        what = "an argument of range"
+        node.start = self.typer.bound(node.start, what)
+        node.end = self.typer.bound(node.end, what)
+        node.step = self.typer.bound(node.step, what)
+        self.body(node.body)
+        if self.function.locals[node.var] is not i64:
+            self.separate(node)
+
+    def separate(self, node: IRSequentialFor) -> None:
+        """Gives the loop an i64 variable of its own where ``var`` has another type."""
+        name, dtype = node.var, self.function.locals[node.var]
+        node.var = fresh_name(self.function, f"{name}.index")
+        self.function.locals[node.var] = i64
+        value = IRCast(IRName(node.var, i64), dtype)
+        node.body.insert(0, IRAssign(name, value, dtype))
+
+    def parallel(self, node: IRParallelFor) -> None:
+        node.extents = [
+            self.typer.bound(extent, "an extent of the parallel loop") for extent in node.extents
+        ]
+        self.body(node.body)
+
+    def nothing(self, node: Statement) -> None:
+        pass
+
+
+_STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
+    IRAssign: _Annotator.assign,
+    IRArrayStore: _Annotator.store,
+    IRIf: _Annotator.branch,
+    IRWhile: _Annotator.while_loop,
+    IRSequentialFor: _Annotator.for_loop,
+    IRParallelFor: _Annotator.parallel,
+    IRBreak: _Annotator.nothing,
+    IRContinue: _Annotator.nothing,
+}
+
+
+def fresh_name(function: IRFunction, stem: str) -> str:
+    """A name that nothing in ``function`` has; it holds a dot, which no Python name does."""
+    taken = {param.name for param in function.params} | set(function.locals)
+    number = 1
+    while f"{stem}.{number}" in taken:
+        number += 1
+    return f"{stem}.{number}"
