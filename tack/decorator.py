@@ -7,7 +7,6 @@ from typing import Any, overload
 
 from tack import _core
 from tack.lang.definition import KernelDefinition
-from tack.model.variant import Options
 
 __all__ = ["kernel"]
 
@@ -38,10 +37,12 @@ def kernel(
     A call raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant
     could take, and `tack.errors.NoVariantError` where none was built for them.
     """
-    options = Options(fp)
+    options = {} if fp == "strict" else {"fp": fp}
 
     def make(target: Callable[..., Any]) -> _core.Kernel:
-        definition = KernelDefinition(target, options)
+        definition = KernelDefinition(target, **options)
+        if options:
+            definition.options  # noqa: B018 - a wrong one is refused here, not at the first call
         parameters = definition.parameters
         annotations = getattr(target, "__annotations__", {})
         annotated = tuple(name in annotations for name in parameters)

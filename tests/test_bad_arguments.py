@@ -135,5 +135,5 @@ def test_a_call_binds_as_a_python_function_does(kernels, args, keywords, words):
 
 
 def test_explain_takes_kernels_only():
-    with pytest.raises(TypeError, match="tack.explain takes a kernel, not a function"):
+    with pytest.raises(TypeError, match=r"tack\.explain takes a kernel, not a function"):
         tack.explain(lambda x: x, 1)

@@ -7,13 +7,15 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tack.lang.bindings import Constant, dotted_name, resolve
-from tack.lang.fingerprint import Fingerprint, fingerprint
 from tack.lang.source import SourceFunction, read_function, stamp_file
 from tack.model.dtypes import DTYPES, DType, bool_
-from tack.model.variant import DEFAULT_OPTIONS, Options
+
+if TYPE_CHECKING:
+    from tack.lang.fingerprint import Fingerprint
+    from tack.model.variant import Options
 
 __all__ = ["FunctionDefinition", "KernelDefinition", "constant", "func"]
 
@@ -89,9 +91,16 @@ class _Definition:
 class KernelDefinition(_Definition):
     """What ``@tack.kernel`` captured; the callable has it as ``definition``."""
 
-    def __init__(self, function: Callable[..., Any], options: Options = DEFAULT_OPTIONS) -> None:
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function)
-        self.options = options
+        self._given = options
+
+    @functools.cached_property
+    def options(self) -> Options:
+        """The options; raises ``ValueError`` for one that is not known."""
+        from tack.model.variant import Options
+
+        return Options(**self._given)
 
     def fingerprint(self) -> Fingerprint:
         """The digest of the kernel's code and of everything it reaches, with what it captured.
@@ -102,6 +111,8 @@ class KernelDefinition(_Definition):
 
     @functools.cached_property
     def _fingerprint(self) -> Fingerprint:
+        from tack.lang.fingerprint import fingerprint
+
         return fingerprint(self)
 
 

@@ -8,7 +8,6 @@ were captured, from which a call can tell cheaply that nothing changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tack.lang.bindings import MISSING, describe, resolve, static_names
@@ -19,11 +18,12 @@ from tack.model.keys import digest
 if TYPE_CHECKING:
     from tack.lang.definition import FunctionDefinition, KernelDefinition
 
+from tack.model.record import Record
+
 __all__ = ["CapturedState", "Fingerprint", "captured_state", "defaults_of", "fingerprint"]
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(Record):
     """The digest, the modules whose files contributed, and the captured values."""
 
     digest: str
@@ -31,8 +31,7 @@ class Fingerprint:
     captured: tuple[Captured, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reached:
+class _Reached(Record):
     """One function and the names that lead to it from the kernel, joined by ``>``."""
 
     path: str
@@ -93,8 +92,7 @@ def _reach(kernel: KernelDefinition) -> Iterator[_Reached]:
                 queue.append(_Reached(f"{reached.path}>{name}", value))
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedState:
+class CapturedState(Record):
     """How captured values stand now: what differs first, and the functions that were reached."""
 
     difference: tuple[Captured, str] | None

@@ -13,9 +13,9 @@ import linecache
 import os
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tack.model.errors import CompileError, Position
+from tack.model.record import Record
 
 __all__ = ["FileStamp", "SourceFunction", "SourceUnavailable", "read_function", "stamp_file"]
 
@@ -36,8 +36,7 @@ def stamp_file(path: str) -> FileStamp | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFunction:
+class SourceFunction(Record):
     """The syntax tree of one function and the lines of its file."""
 
     node: ast.FunctionDef

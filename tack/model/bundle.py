@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar
 
 from tack.model.errors import BundleError
 from tack.model.launch import Launch
+from tack.model.record import Record
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Options
@@ -36,8 +36,7 @@ FOLDER: Final = "_tack"
 MANIFEST: Final = "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(Record):
     """One library: its target, its path below the bundle's folder, and what was read back."""
 
     target: Target
@@ -48,8 +47,7 @@ class Artifact:
     """The least CPU level that runs every instruction in it, found by disassembly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Record):
     """A value outside a kernel that it was built with.
 
     ``scope`` is the function that reads it: empty for the kernel, else the names that lead to a
@@ -62,8 +60,7 @@ class Captured:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class VariantEntry:
+class VariantEntry(Record):
     """One variant for one target: its key and how to launch it."""
 
     signature: Signature
@@ -73,8 +70,7 @@ class VariantEntry:
     launch: Launch
 
 
-@dataclass(frozen=True, slots=True)
-class KernelEntry:
+class KernelEntry(Record):
     """One kernel: its parameters, the modules it came from, what it captured, its variants.
 
     ``modules`` names the modules whose files contributed; their digests are in the bundle.
@@ -87,8 +83,7 @@ class KernelEntry:
     variants: tuple[VariantEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Record):
     """A row of the manifest that cannot exist for a target, and why."""
 
     kernel: str
@@ -97,8 +92,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Record):
     """Everything that one package ships.
 
     ``modules`` maps the name of each Python module that contributed to the SHA-256 of its file;
@@ -121,7 +115,7 @@ class Bundle:
     def to_json(self) -> dict[str, Any]:
         """The document that `from_json` reads back."""
         return {"schema": BUNDLE_SCHEMA} | {
-            f.name: _dump(getattr(self, f.name)) for f in fields(self)
+            name: _dump(getattr(self, name)) for name in self.field_names
         }
 
     @classmethod
@@ -158,8 +152,8 @@ def _dump(value: Any) -> Any:
         return [_dump(item) for item in value]
     if isinstance(value, Mapping):
         return dict(sorted(value.items()))
-    if hasattr(value, "__dataclass_fields__"):
-        return {f.name: _dump(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Record):
+        return {name: _dump(getattr(value, name)) for name in value.field_names}
     return value
 
 
@@ -251,7 +245,7 @@ class _Reader:
         )
 
     def skip(self, row: Mapping[str, Any]) -> Skipped:
-        return Skipped(*(self.text(row, f.name) for f in fields(Skipped)))
+        return Skipped(*(self.text(row, name) for name in Skipped.field_names))
 
     def check_references(self, bundle: Bundle) -> None:
         """Every variant has its artifact, and every module its digest."""

@@ -41,6 +41,7 @@ class DType(type):
     def __new__(
         mcs, class_name: str, bases: tuple[type, ...], namespace: dict[str, Any], **facts: Any
     ) -> DType:
+        """Makes the class with its facts: ``kind`` and ``bits``."""
         cls = super().__new__(mcs, class_name, bases, namespace)
         cls.name = class_name.rstrip("_")
         cls.kind = facts.get("kind", "bool")

@@ -6,7 +6,7 @@ and ``OverflowError``, as NumPy's functions do; the classes here are for what on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tack.model.record import Record
 
 __all__ = [
     "BundleError",
@@ -24,8 +24,7 @@ class TackError(Exception):
     """Base of every error of tack's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Record):
     """A place in a source file: 1-based line, 0-based column, and the text of the line."""
 
     file: str

@@ -9,11 +9,11 @@ operations; a test compares it with the launcher's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from tack.model.dtypes import DTYPES
 from tack.model.errors import BundleError
+from tack.model.record import Record
 
 __all__ = ["FLAVOURS", "HOST_OPS", "HostOp", "Launch", "Slot"]
 
@@ -62,8 +62,7 @@ Slot = tuple[Any, ...]
 HostOp = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Record):
     """The stored plan of a variant.
 
     ``slots[k]`` says what slot ``k`` holds: ``("pointer", p)``, ``("extent", p, axis)``,

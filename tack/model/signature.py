@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType
+from tack.model.record import Record
+from tack.model.spelling import advice
 
 __all__ = ["MAX_RANK", "ArraySpec", "ScalarSpec", "Signature", "Spec"]
 
@@ -20,8 +20,7 @@ MAX_RANK: Final = 3
 """The greatest number of dimensions of an array parameter."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarSpec:
+class ScalarSpec(Record):
     """A scalar parameter of type ``dtype``; written as the type's name."""
 
     dtype: DType
@@ -30,8 +29,7 @@ class ScalarSpec:
         return self.dtype.name
 
 
-@dataclass(frozen=True, slots=True)
-class ArraySpec:
+class ArraySpec(Record):
     """A C-contiguous array parameter; written ``f32[:, 3]``.
 
     ``dims`` has one entry per dimension: None for any extent, a number for a pinned one.
@@ -55,8 +53,7 @@ Spec = ScalarSpec | ArraySpec
 _SPEC = re.compile(r"\s*(?P<dtype>[A-Za-z_]\w*)\s*(?:\[(?P<dims>[^\[\]]*)\])?\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Record):
     """The specs of a kernel's parameters, in order."""
 
     specs: tuple[Spec, ...]
@@ -109,9 +106,7 @@ def _parse_spec(part: str, text: str) -> Spec:
     name = match["dtype"]
     dtype = DTYPES.get(name)
     if dtype is None:
-        near = difflib.get_close_matches(name, DTYPES, n=1)
-        advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(DTYPES)}"
-        raise ValueError(f"signature {text!r}: unknown type {name!r}; {advice}")
+        raise ValueError(f"signature {text!r}: unknown type {name!r}; {advice(name, DTYPES)}")
     if match["dims"] is None:
         return ScalarSpec(dtype)
     if name not in ARRAY_DTYPES:

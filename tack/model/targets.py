@@ -6,16 +6,16 @@ levels"); each holds everything of the one before it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from tack.model.record import Record
+from tack.model.spelling import advice
 
 __all__ = ["CPU_LEVELS", "CpuLevel", "Target", "best_first", "cpu_family"]
 
 
-@dataclass(frozen=True, slots=True)
-class CpuLevel:
+class CpuLevel(Record):
     """One CPU level: its family, its rank in it, the compiler's name for it.
 
     ``features`` are the instruction groups that the level adds, as Capstone spells them. The check
@@ -57,8 +57,7 @@ def cpu_family(machine: str) -> str | None:
     }.get(machine.lower())
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Target:
+class Target(Record):
     """Backend and architecture, written ``cpu:x86-64-v3``.
 
     >>> Target.parse("cpu:x86-64-v3").runs_on("x86-64-v4")
@@ -78,10 +77,8 @@ class Target:
                 f"target {text!r} is not <backend>:<architecture> with a backend of: {known}"
             )
         if arch not in _ARCHITECTURES[backend]:
-            known = ", ".join(_ARCHITECTURES[backend])
-            near = difflib.get_close_matches(arch, _ARCHITECTURES[backend], n=1)
-            advice = f"did you mean {near[0]!r}?" if near else f"known are {known}"
-            raise ValueError(f"target {text!r}: unknown {backend} architecture {arch!r}; {advice}")
+            near = advice(arch, _ARCHITECTURES[backend])
+            raise ValueError(f"target {text!r}: unknown {backend} architecture {arch!r}; {near}")
         return cls(backend, arch)
 
     def __str__(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Final, Protocol
 
+from tack.model.record import Record
 from tack.model.signature import Signature
+from tack.model.spelling import advice
 from tack.model.targets import Target
 
 __all__ = ["DEFAULT_OPTIONS", "FP_MODES", "Candidate", "KernelIdentity", "Options", "Variant"]
@@ -25,24 +25,22 @@ class KernelIdentity(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Record):
     """The options of ``@tack.kernel(...)``; all of them are part of the keys."""
 
     fp: str = "strict"
 
     def __post_init__(self) -> None:
         if self.fp not in FP_MODES:
-            near = difflib.get_close_matches(str(self.fp), FP_MODES, n=1)
-            advice = f"did you mean {near[0]!r}?" if near else f"write {FP_MODES[0]!r}"
-            raise ValueError(f"fp={self.fp!r} is not a floating-point mode built so far; {advice}")
+            near = advice(str(self.fp), FP_MODES)
+            raise ValueError(f"fp={self.fp!r} is not a floating-point mode built so far; {near}")
 
     def __str__(self) -> str:
-        return ", ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
+        return ", ".join(f"{name}={value}" for name, value in self.to_json().items())
 
     def to_json(self) -> dict[str, Any]:
         """The form that the bundle stores."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: getattr(self, name) for name in self.field_names}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Options:
@@ -54,8 +52,7 @@ DEFAULT_OPTIONS: Final = Options()
 """What ``@tack.kernel`` without arguments means."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Record):
     """One instantiation of a kernel: kernel, signature, target and options."""
 
     kernel: KernelIdentity
@@ -67,8 +64,7 @@ class Variant:
         return f"{self.kernel.name}({self.signature}) for {self.target}"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Record):
     """A variant that was looked at for a call, and why it was taken or refused."""
 
     kernel: str

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tack import _core
+from tack.model.record import Record
 from tack.model.variant import Candidate
 
 __all__ = ["Explanation", "explain"]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Record):
     """The record of one decision; `str` gives it as text.
 
     ``notes`` say what is true of the package as a whole, such as a bundle that cannot be read.

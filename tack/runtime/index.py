@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from dataclasses import dataclass
 
 from tack.lang.definition import KernelDefinition
 from tack.model.abi import ABI
 from tack.model.bundle import FOLDER, MANIFEST, Bundle, KernelEntry
 from tack.model.errors import BundleError
+from tack.model.record import Record
 
 __all__ = ["PackageIndex", "index_for"]
 
 
-@dataclass(frozen=True, slots=True)
-class PackageIndex:
+class PackageIndex(Record):
     """A bundle that was read, and the folder it lies in."""
 
     folder: str

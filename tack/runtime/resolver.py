@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from tack import _core
 from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
 from tack.model.bundle import KernelEntry, VariantEntry
 from tack.model.errors import BundleError
+from tack.model.record import Record, replace
 from tack.model.signature import ArraySpec, Signature
 from tack.model.variant import Candidate
 from tack.runtime.arguments import annotations_of, call_signature, fits
@@ -22,8 +22,7 @@ from tack.runtime.index import PackageIndex, index_for
 __all__ = ["Resolution", "resolve"]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Record):
     """The record of a decision, and what can be launched if a variant was chosen."""
 
     explanation: Explanation
