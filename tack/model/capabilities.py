@@ -1,0 +1,33 @@
+"""What a target can hold and compute, as data; nothing is guessed from a target's name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tack.model.dtypes import DTYPES
+from tack.model.record import Record
+from tack.model.signature import Signature
+from tack.model.targets import Target
+
+__all__ = ["Capabilities", "capabilities_of", "lacking"]
+
+
+class Capabilities(Record):
+    """The capabilities of a target: ``dtypes`` are the scalar types that it has."""
+
+    dtypes: frozenset[str]
+
+
+_BY_BACKEND: Final[dict[str, Capabilities]] = {"cpu": Capabilities(dtypes=frozenset(DTYPES))}
+
+
+def capabilities_of(target: Target) -> Capabilities:
+    """What ``target`` can do."""
+    return _BY_BACKEND[target.backend]
+
+
+def lacking(target: Target, signature: Signature) -> str | None:
+    """Why no variant of ``signature`` can exist for ``target``, or None."""
+    have = capabilities_of(target).dtypes
+    missing = sorted({spec.dtype.name for spec in signature} - have)
+    return f"{target} has no {', '.join(missing)}" if missing else None
