@@ -88,8 +88,10 @@ $(DEMO_ENV)/wheels.stamp: build/tack.stamp build/imagekit.stamp $(DEMO_ENV)/peer
 	$(DEMO_PIP) install --force-reinstall --no-deps $(DIST)/tack_aot-*.whl $(DIST)/imagekit-*.whl
 	@touch $@
 
+# One thread for NumPy too, since kernels run on the calling thread.
 demo: $(DEMO_ENV)/wheels.stamp
-	PATH=$(CURDIR)/$(DEMO_ENV)/bin $(DEMO_ENV)/bin/python examples/imagekit/demo.py \
+	PATH=$(CURDIR)/$(DEMO_ENV)/bin OPENBLAS_NUM_THREADS=1 \
+		$(DEMO_ENV)/bin/python examples/imagekit/demo.py \
 		--no-compiler --output $(PICTURES)
 
 # --- checks --------------------------------------------------------------------------------------

@@ -89,17 +89,18 @@ def cases(rgb: Array) -> Iterator[Case]:
     grey = imagekit.luminance(rgb)
     flat = rgb.reshape(-1)
     pixels = rgb.reshape(-1, 3)
-    rows = np.empty(rgb.shape, dtype=np.float32)
-    blurred = ndimage.gaussian_filter(
-        rgb, (SIGMA, SIGMA, 0), output=np.float32, mode="nearest"
-    ).reshape(-1)
+    table = rgb.reshape(len(rgb), -1)
+    rows = np.empty(table.shape, dtype=np.float32)
+    smooth = ndimage.gaussian_filter(rgb, (SIGMA, SIGMA, 0), output=np.float32, mode="nearest")
+    smooth = smooth.reshape(-1)
 
     def kernel(name: str) -> Kernel:
         return getattr(kernels, name + suffix)
 
     def along(axis: int, source: Array, real: Any) -> Array:
-        sums: Array = ndimage.correlate1d(source, weights, axis=axis, output=real, mode="nearest")
-        return sums
+        image = source.reshape(rgb.shape)
+        sums: Array = ndimage.correlate1d(image, weights, axis=axis, output=real, mode="nearest")
+        return sums.reshape(source.shape)
 
     def magnitude(real: Any) -> Array:
         down, across = (ndimage.sobel(grey, axis, output=real, mode="nearest") for axis in (0, 1))
@@ -107,19 +108,17 @@ def cases(rgb: Array) -> Iterator[Case]:
         return lengths
 
     def sharpened(real: Any) -> Array:
-        value, smooth = flat.astype(real), blurred.astype(real)
-        limited: Array = np.clip(value + real(AMOUNT) * (value - smooth), 0, top)
+        value = flat.astype(real)
+        limited: Array = np.clip(value + real(AMOUNT) * (value - smooth.astype(real)), 0, top)
         return limited
 
-    yield Case(kernels.blur_rows, (rgb, weights, rows), partial(along, 1, rgb))
+    yield Case(kernels.blur_rows, (table, weights, 3, rows), partial(along, 1, table))
     # The second pass reads what the first one has just stored in rows.
-    yield Case(
-        kernel("blur_columns"),
-        (rows, weights, np.empty_like(rgb)),
-        partial(along, 0, rows),
-    )
+    yield Case(kernels.blur_columns, (rows, weights, np.empty_like(rows)), partial(along, 0, rows))
+    if suffix:
+        yield Case(kernels.quantize, (smooth, np.empty_like(flat)), smooth.astype)
     yield Case(kernel("sobel"), (grey, np.empty_like(grey)), magnitude)
-    yield Case(kernel("unsharp"), (flat, blurred, AMOUNT, np.empty_like(flat)), sharpened)
+    yield Case(kernel("unsharp"), (flat, smooth, AMOUNT, np.empty_like(flat)), sharpened)
     yield Case(
         kernel("luminance"),
         (pixels, np.empty(len(pixels), dtype=wide)),

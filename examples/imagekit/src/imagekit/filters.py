@@ -22,10 +22,6 @@ Image = NDArray[np.uint8] | NDArray[np.float32]
 Kernel = Callable[..., None]
 
 # What each function launches, by the type of its image.
-_BLUR_COLUMNS: dict[str, Kernel] = {
-    "uint8": kernels.blur_columns_u8,
-    "float32": kernels.blur_columns,
-}
 _SOBEL: dict[str, Kernel] = {"uint8": kernels.sobel_u8, "float32": kernels.sobel}
 _UNSHARP: dict[str, Kernel] = {"uint8": kernels.unsharp_u8, "float32": kernels.unsharp}
 _LUMINANCE: dict[str, Kernel] = {"uint8": kernels.luminance_u8, "float32": kernels.luminance}
@@ -45,11 +41,13 @@ def gaussian_weights(sigma: float) -> NDArray[np.float32]:
 
 def blur(image: Image, sigma: float) -> Image:
     """``image`` of shape (h, w) or (h, w, channels) under a Gaussian of ``sigma`` pixels."""
-    planes = _planes(image)
-    weights = gaussian_weights(sigma)
-    target = np.empty_like(planes)
-    _BLUR_COLUMNS[planes.dtype.name](_blurred_rows(planes, weights), weights, target)
-    return target.reshape(image.shape)
+    source = _checked(image, ranks=(2, 3))
+    blurred = _blurred(source, sigma)
+    if source.dtype != np.uint8:
+        return blurred
+    target = np.empty_like(source)
+    kernels.quantize(blurred.reshape(-1), target.reshape(-1))
+    return target
 
 
 def sobel(image: Image) -> Image:
@@ -62,13 +60,11 @@ def sobel(image: Image) -> Image:
 
 def unsharp(image: Image, sigma: float, amount: float) -> Image:
     """``image`` with its difference from a blur of ``sigma`` pixels added ``amount`` times."""
-    planes = _planes(image)
-    weights = gaussian_weights(sigma)
-    blurred = np.empty(planes.shape, dtype=np.float32)
-    kernels.blur_columns(_blurred_rows(planes, weights), weights, blurred)
-    target = np.empty_like(planes)
-    _UNSHARP[planes.dtype.name](planes.reshape(-1), blurred.reshape(-1), amount, target.reshape(-1))
-    return target.reshape(image.shape)
+    source = _checked(image, ranks=(2, 3))
+    blurred = _blurred(source, sigma)
+    target = np.empty_like(source)
+    _UNSHARP[source.dtype.name](source.reshape(-1), blurred.reshape(-1), amount, target.reshape(-1))
+    return target
 
 
 def luminance(rgb: Image) -> Image:
@@ -107,13 +103,13 @@ def _checked(image: Image, ranks: tuple[int, ...]) -> Image:
     return image if image.flags.c_contiguous else image.copy()
 
 
-def _planes(image: Image) -> Image:
-    """``image`` as (h, w, channels)."""
-    source = _checked(image, ranks=(2, 3))
-    return source if source.ndim == 3 else source[:, :, np.newaxis]
-
-
-def _blurred_rows(planes: Image, weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    target = np.empty(planes.shape, dtype=np.float32)
-    kernels.blur_rows(planes, weights, target)
-    return target
+def _blurred(source: Image, sigma: float) -> NDArray[np.float32]:
+    """``source`` under a Gaussian, not yet rounded; a row of pixels is a row of numbers here."""
+    weights = gaussian_weights(sigma)
+    channels = source.shape[2] if source.ndim == 3 else 1
+    table = source.reshape(source.shape[0], -1)
+    rows = np.empty(table.shape, dtype=np.float32)
+    kernels.blur_rows(table, weights, channels, rows)
+    blurred = np.empty_like(rows)
+    kernels.blur_columns(rows, weights, blurred)
+    return blurred.reshape(source.shape)

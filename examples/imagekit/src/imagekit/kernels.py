@@ -9,10 +9,10 @@ import tack
 
 __all__ = [
     "blur_columns",
-    "blur_columns_u8",
     "blur_rows",
     "luminance",
     "luminance_u8",
+    "quantize",
     "row_sums",
     "sobel",
     "sobel_u8",
@@ -44,16 +44,6 @@ def clamped(index, count):
 def rounded(value):
     """``value`` as uint8: halves go up, and the cast limits what does not fit."""
     return tack.u8(tack.floor(value + 0.5))
-
-
-@tack.func
-def column_sum(source, weights, y, x, c):
-    """The sum over one column around (y, x, c) under ``weights``."""
-    radius = weights.shape[0] // 2
-    total = tack.f32(0.0)
-    for k in range(weights.shape[0]):
-        total += weights[k] * source[clamped(y + k - radius, source.shape[0]), x, c]
-    return total
 
 
 @tack.func
@@ -95,28 +85,42 @@ def weighted(rgb, i):
 
 
 @tack.kernel
-def blur_rows(source, weights, target):
-    """First pass of a separable blur, along each row: (h, w, c) of any type to float32."""
-    for y, x, c in tack.ndrange(source.shape[0], source.shape[1], source.shape[2]):
-        radius = weights.shape[0] // 2
-        total = tack.f32(0.0)
+def blur_rows(source, weights, channels, target):
+    """First pass of a separable blur, along each row of pixels of ``channels`` values."""
+    for y in range(source.shape[0]):
+        count = source.shape[1]
+        for x in range(count):
+            target[y, x] = 0.0
         for k in range(weights.shape[0]):
-            total += weights[k] * source[y, clamped(x + k - radius, source.shape[1]), c]
-        target[y, x, c] = total
+            shift = (k - weights.shape[0] // 2) * channels
+            # What lies before the row, in it and behind it: the middle part reads memory in order.
+            first = min(max(-shift, 0), count)
+            last = max(min(count - shift, count), 0)
+            for x in range(first):
+                target[y, x] += weights[k] * source[y, x % channels]
+            for x in range(first, last):
+                target[y, x] += weights[k] * source[y, x + shift]
+            for x in range(last, count):
+                target[y, x] += weights[k] * source[y, count - channels + x % channels]
 
 
 @tack.kernel
 def blur_columns(source, weights, target):
-    """Second pass, along each column: float32 (h, w, c) to float32."""
-    for y, x, c in tack.ndrange(source.shape[0], source.shape[1], source.shape[2]):
-        target[y, x, c] = column_sum(source, weights, y, x, c)
+    """Second pass, along each column, a row of the target at a time."""
+    for y in range(source.shape[0]):
+        for x in range(source.shape[1]):
+            target[y, x] = 0.0
+        for k in range(weights.shape[0]):
+            row = clamped(y + k - weights.shape[0] // 2, source.shape[0])
+            for x in range(source.shape[1]):
+                target[y, x] += weights[k] * source[row, x]
 
 
 @tack.kernel
-def blur_columns_u8(source, weights, target):
-    """Second pass, along each column: float32 (h, w, c) to uint8."""
-    for y, x, c in tack.ndrange(source.shape[0], source.shape[1], source.shape[2]):
-        target[y, x, c] = rounded(column_sum(source, weights, y, x, c))
+def quantize(source, target):
+    """Float32 values as uint8."""
+    for i in range(source.shape[0]):
+        target[i] = rounded(source[i])
 
 
 @tack.kernel
