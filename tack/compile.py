@@ -1,0 +1,104 @@
+"""The one road from a kernel to text: `generate` a source for each variant, `assemble` files.
+
+The build and the JIT both take it; there is no second code generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Final, cast
+
+from tack.ir.nodes import Expression, IRFunction
+from tack.model.keys import digest, digest_files, source_key
+from tack.model.launch import Launch
+from tack.model.variant import Variant
+from tack.passes.host import host_program
+from tack.passes.pack import Layout, pack, parallel_loop
+from tack.render.names import ascii_identifier
+from tack.render.renderer import Renderer
+from tack.render.source import Source
+
+if TYPE_CHECKING:
+    from tack.lang.definition import KernelDefinition
+
+__all__ = ["assemble", "generate", "generator_identity", "symbol_of"]
+
+_GENERATOR: Final = ("model", "ir", "lang", "passes", "render", "compile.py")
+"""What the text of a kernel depends on, besides the kernel and the templates."""
+
+_SHORT_NAME: Final = 32
+
+
+def generate(variant: Variant, renderer: Renderer) -> Source:
+    """The source of one variant.
+
+    Raises `CompileError` with a place in the kernel for what the language refuses.
+    """
+    from tack.lang.lower import lower_kernel
+    from tack.passes.pipeline import prepare
+
+    definition = cast("KernelDefinition", variant.kernel)
+    function = prepare(lower_kernel(definition, variant.signature), renderer)
+    layout = pack(function)
+    symbol = symbol_of(variant)
+    launch = plan_launch(function, parallel_loop(function).extents, layout, symbol)
+    text = renderer.render(function, launch, symbol)
+    key = source_key(definition.fingerprint().digest, variant.signature, variant.options)
+    return Source(variant, text, launch, key)
+
+
+def assemble(unit_name: str, sources: Sequence[Source], renderer: Renderer) -> str:
+    """The text of the file that holds ``sources``, in their order."""
+    return renderer.assemble(unit_name, sources)
+
+
+def plan_launch(
+    function: IRFunction, extents: Sequence[Expression], layout: Layout, symbol: str
+) -> Launch:
+    """The launch plan of a packed kernel.
+
+    A ``noalias`` entry exists where the kernel writes an array while it uses another one.
+    """
+    pointers = [slot for slot in layout.slots if slot[0] == "pointer"]
+    flavours = ["general"]
+    if layout.written and len(pointers) > 1:
+        flavours.append("noalias")
+    return Launch(
+        slots=layout.slots,
+        host=host_program(function, extents, layout),
+        loops=layout.loops,
+        written=layout.written,
+        entries=tuple((flavour, f"{symbol}_{flavour}") for flavour in flavours),
+    )
+
+
+def symbol_of(variant: Variant) -> str:
+    """The stem of a variant's symbols: one for each kernel, signature and options.
+
+    It does not change when the kernel's body does.
+    """
+    name = variant.kernel.name
+    unique = digest("tack symbol", name, str(variant.signature), str(variant.options))[:16]
+    short = ascii_identifier(name.rpartition(":")[2].rpartition(".")[2])[:_SHORT_NAME]
+    return f"tack_{unique}_{short}"
+
+
+@cache
+def generator_identity() -> str:
+    """The digest of the code generator and its templates, for build keys."""
+    package = files("tack")
+    code = (item for name in _GENERATOR for item in _contents(package / name, name))
+    templates = _contents(files("tack.templates"), "templates")
+    return digest_files([*code, *templates])
+
+
+def _contents(item: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of a file or of all files below a directory, byte code excepted."""
+    if item.is_file():
+        yield name, item.read_bytes()
+    elif item.is_dir() and item.name != "__pycache__":
+        for inner in item.iterdir():
+            yield from _contents(inner, f"{name}/{inner.name}")

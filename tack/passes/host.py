@@ -1,0 +1,188 @@
+"""host: the extents of the parallel loop as a host program.
+
+The program is a postfix list over a stack of 64-bit integers (`tack.model.launch.HOST_OPS`). Its
+operations have the semantics of the kernel language, hazards included, so that typed IR is
+translated node by node and nothing is guarded here. Its expressions have no effects and always
+end, so that ``and``, ``or`` and the conditional expression may evaluate all their operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from tack.ir.nodes import (
+    Expression,
+    IRArrayLoad,
+    IRBinOp,
+    IRBoolOp,
+    IRCall,
+    IRCast,
+    IRCompare,
+    IRConstant,
+    IRDimSize,
+    IRFunction,
+    IRIfExp,
+    IRName,
+    IRTripCount,
+    IRUnaryOp,
+)
+from tack.model.dtypes import DType, i64
+from tack.model.errors import CompileError
+from tack.model.launch import HostOp
+from tack.passes.pack import Layout
+
+__all__ = ["host_program"]
+
+_BINARY: Final = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "//": "floordiv",
+    "%": "mod",
+    "<<": "shl",
+    ">>": "shr",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "and": "and",
+    "or": "or",
+}
+
+_COMPARE: Final = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
+_MIRRORED: Final = {">": "<", ">=": "<="}
+
+_GREATEST_POWER: Final = 64
+"""Beyond this exponent a power is refused: the program multiplies it out."""
+
+
+def host_program(
+    function: IRFunction, extents: Sequence[Expression], layout: Layout
+) -> tuple[HostOp, ...]:
+    """The program that computes ``extents``, which are typed and not decomposed.
+
+    `CompileError` points at what the host cannot compute.
+    """
+    return tuple(_Host(function, layout).program(extents))
+
+
+class _Host:
+    def __init__(self, function: IRFunction, layout: Layout) -> None:
+        self.positions = function.positions
+        self.layout = layout
+        self.numbers = {param.name: k for k, param in enumerate(function.params)}
+        self.scalars = {param.name: param.dtype for param in function.params if not param.is_array}
+
+    def program(self, extents: Sequence[Expression]) -> Iterator[HostOp]:
+        for number, extent in enumerate(extents):
+            yield from self.push(extent)
+            yield ("loop", number)
+
+    def push(self, node: Expression) -> Iterator[HostOp]:
+        """The operations that leave the value of ``node`` on the stack."""
+        if node.dtype is not None and node.dtype.is_float:
+            raise self.refuse(node, "it is a float; bounds are integers, and // stays among them")
+        translate = _TRANSLATORS.get(type(node))
+        if translate is None:
+            reason = "it reads an array" if isinstance(node, IRArrayLoad) else "it is no integer"
+            raise self.refuse(node, reason)
+        yield from translate(self, node)
+
+    def refuse(self, node: Expression, reason: str) -> CompileError:
+        return self.positions.refuse(node, f"the host cannot compute this bound: {reason}")
+
+    def constant(self, node: IRConstant) -> Iterator[HostOp]:
+        yield ("const", i64.wrap(int(node.value)))
+
+    def name(self, node: IRName) -> Iterator[HostOp]:
+        dtype = self.scalars.get(node.name)
+        if dtype is None:
+            raise self.refuse(node, f"{node.name!r} is no scalar parameter")
+        if dtype.is_float:
+            raise self.refuse(node, f"{node.name!r} is a float; pass an integer")
+        slot = self.layout.position("scalar", self.numbers[node.name], dtype.name)
+        yield ("slot", slot, dtype.name)
+
+    def dim_size(self, node: IRDimSize) -> Iterator[HostOp]:
+        slot = self.layout.position("extent", self.numbers[node.array], node.dim)
+        yield ("slot", slot, i64.name)
+
+    def binary(self, node: IRBinOp | IRBoolOp) -> Iterator[HostOp]:
+        if node.op == "**":
+            yield from self.power(node)
+            return
+        operation = _BINARY.get(node.op)
+        if operation is None:
+            raise self.refuse(node, f"{node.op!r} is not an operation of integers")
+        yield from self.push(node.left)
+        yield from self.push(node.right)
+        yield (operation, _dtype(node).name)
+
+    def power(self, node: IRBinOp | IRBoolOp) -> Iterator[HostOp]:
+        """A literal power, multiplied out."""
+        exponent = node.right.value if isinstance(node.right, IRConstant) else -1
+        if not 0 <= exponent <= _GREATEST_POWER:
+            raise self.refuse(
+                node,
+                f"an exponent is a literal from 0 to {_GREATEST_POWER}; write 1 << n for 2 ** n",
+            )
+        yield ("const", 1)
+        for _ in range(int(exponent)):
+            yield from self.push(node.left)
+            yield ("mul", _dtype(node).name)
+
+    def compare(self, node: IRCompare) -> Iterator[HostOp]:
+        mirrored = node.op in _MIRRORED
+        first, second = (node.right, node.left) if mirrored else (node.left, node.right)
+        yield from self.push(first)
+        yield from self.push(second)
+        yield (_COMPARE[_MIRRORED.get(node.op, node.op)], _dtype(node.left).name)
+
+    def unary(self, node: IRUnaryOp) -> Iterator[HostOp]:
+        yield from self.push(node.operand)
+        dtype = _dtype(node).name
+        yield ("not",) if node.op == "not" else ({"-": "neg", "~": "invert"}[node.op], dtype)
+
+    def conditional(self, node: IRIfExp) -> Iterator[HostOp]:
+        yield from self.push(node.condition)
+        yield from self.push(node.then_value)
+        yield from self.push(node.else_value)
+        yield ("select",)
+
+    def call(self, node: IRCall) -> Iterator[HostOp]:
+        if node.function not in ("abs", "min", "max"):
+            raise self.refuse(node, f"{node.function} is not an operation of integers")
+        for argument in node.args:
+            yield from self.push(argument)
+        yield (node.function, _dtype(node).name)
+
+    def cast(self, node: IRCast) -> Iterator[HostOp]:
+        yield from self.push(node.value)
+        yield ("cast", _dtype(node).name)
+
+    def trip_count(self, node: IRTripCount) -> Iterator[HostOp]:
+        for part in (node.start, node.end, node.step):
+            yield from self.push(part)
+        yield ("range",)
+
+
+_TRANSLATORS: Final[dict[type[Expression], Callable[[_Host, Any], Iterator[HostOp]]]] = {
+    IRConstant: _Host.constant,
+    IRName: _Host.name,
+    IRDimSize: _Host.dim_size,
+    IRBinOp: _Host.binary,
+    IRBoolOp: _Host.binary,
+    IRCompare: _Host.compare,
+    IRUnaryOp: _Host.unary,
+    IRIfExp: _Host.conditional,
+    IRCall: _Host.call,
+    IRCast: _Host.cast,
+    IRTripCount: _Host.trip_count,
+}
+
+
+def _dtype(node: Expression) -> DType:
+    """The dtype that every expression has from the typed stage on."""
+    if node.dtype is None:
+        raise TypeError(f"{type(node).__name__} has no dtype")
+    return node.dtype

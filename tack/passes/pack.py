@@ -1,0 +1,108 @@
+"""pack: which value goes into which slot, and array elements by one flat index.
+
+A slot is given only to what the kernel or the host program uses, since packing one costs time in
+every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tack.ir.nodes import (
+    Expression,
+    IRArrayLoad,
+    IRArrayStore,
+    IRBinOp,
+    IRConstant,
+    IRDimSize,
+    IRFunction,
+    IRName,
+    IRNode,
+    IRParallelFor,
+)
+from tack.ir.traversal import transform_ir, walk_ir
+from tack.model.dtypes import i64
+from tack.model.launch import Slot
+from tack.passes.localize import localize
+
+__all__ = ["Layout", "pack"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The slots of a kernel, the number of its parallel loops, and the parameters it stores to."""
+
+    slots: tuple[Slot, ...]
+    loops: int
+    written: tuple[int, ...]
+
+    def position(self, *slot: object) -> int:
+        """The number of a slot, such as ``position("scalar", 0, "f32")``."""
+        return self.slots.index(slot)
+
+
+def pack(function: IRFunction) -> Layout:
+    """Gives each array access of decomposed IR its flat index, in place, and lays out the slots.
+
+    The index is row-major, in elements and i64. Slots come in the order of the parameters: of an
+    array its pointer and the extents that are used; then the extents of the parallel loop but the
+    first, which the kernel does not need.
+    """
+    localize(function)  # decomposition leaves some locals unread
+    _flatten(function)
+    loop = parallel_loop(function)
+    nodes = list(walk_ir(function))
+    slots = list(_parameter_slots(function, nodes))
+    slots.extend(("loop", d) for d in range(1, len(loop.extents)))
+    stored = {node.array for node in nodes if isinstance(node, IRArrayStore)}
+    written = tuple(k for k, param in enumerate(function.params) if param.name in stored)
+    return Layout(tuple(slots), len(loop.extents), written)
+
+
+def parallel_loop(function: IRFunction) -> IRParallelFor:
+    """The one parallel loop of a kernel."""
+    (loop,) = (node for node in function.body if isinstance(node, IRParallelFor))
+    return loop
+
+
+def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[Slot]:
+    arrays = {n.array for n in nodes if isinstance(n, IRArrayLoad | IRArrayStore)}
+    extents = {(n.array, n.dim) for n in nodes if isinstance(n, IRDimSize)}
+    scalars = {n.name for n in nodes if isinstance(n, IRName)}
+    for number, param in enumerate(function.params):
+        if param.dims is None:
+            if param.name in scalars:
+                assert param.dtype is not None
+                yield ("scalar", number, param.dtype.name)
+            continue
+        if param.name in arrays:
+            yield ("pointer", number)
+        for axis in range(len(param.dims)):
+            if (param.name, axis) in extents:
+                yield ("extent", number, axis)
+
+
+def _flatten(function: IRFunction) -> None:
+    dims = {param.name: param.dims for param in function.params if param.dims is not None}
+
+    def flat(node: IRNode) -> None:
+        if isinstance(node, IRArrayLoad | IRArrayStore) and len(node.indices) > 1:
+            node.indices = [_flat_index(node.array, dims[node.array], node.indices)]
+
+    transform_ir(function, flat)
+
+
+def _flat_index(
+    array: str, dims: tuple[int | None, ...], indices: Sequence[Expression]
+) -> Expression:
+    """``(i * n1 + j) * n2 + k``."""
+    flat, *rest = indices
+    for axis, index in enumerate(rest, start=1):
+        row = IRBinOp("*", flat, _extent(array, axis, dims[axis]), i64)
+        flat = IRBinOp("+", row, index, i64)
+    return flat
+
+
+def _extent(array: str, axis: int, pinned: int | None) -> Expression:
+    return IRDimSize(array, axis, i64) if pinned is None else IRConstant(pinned, i64)

@@ -1,0 +1,1 @@
+"""Renderers: what a target can do, and how its source is written."""

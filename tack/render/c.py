@@ -1,0 +1,55 @@
+"""The C dialect: C11 with the builtins of gcc and clang, for the CPU.
+
+A variant becomes one function with its loop, always inlined, and its entry points, which unpack
+slots and call it; the ``noalias`` entry goes through a function whose pointers are ``restrict``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tack.ir.nodes import IRFunction, IRParallelFor
+from tack.model.abi import ABI
+from tack.model.launch import Launch
+from tack.render.c_dialect import C
+from tack.render.cfamily import ExpressionWriter
+from tack.render.loops import parallel_loop
+from tack.render.names import Names
+from tack.render.renderer import Renderer
+from tack.render.slots import SlotNames
+from tack.render.source import Source
+from tack.render.statements import StatementWriter
+from tack.render.templates import fill
+
+__all__ = ["assemble", "render", "renderer"]
+
+
+def renderer() -> Renderer:
+    """The renderer of C for the CPU, without a compiler."""
+    return Renderer(
+        name="c", device="cpu", render=render, assemble=assemble, suffix=".c", exact=True
+    )
+
+
+def render(function: IRFunction, launch: Launch, symbol: str) -> str:
+    """The functions of one variant; ``function`` is packed, ``symbol`` names the loop."""
+    (loop,) = (node for node in function.body if isinstance(node, IRParallelFor))
+    names = Names(C.reserved)
+    slots = SlotNames(function, loop, launch, names)
+    for name in (*loop.index_vars, *function.locals):
+        names.local(name)
+    expressions = ExpressionWriter(C, slots)
+    writer = StatementWriter(C, expressions, names, function.locals)
+    lines = parallel_loop(loop, writer, names, slots)
+    return fill(
+        "c/kernel.c.j2",
+        symbol=symbol,
+        lines=lines,
+        parameters=slots.parameters(C),
+        entries=dict(launch.entries),
+    )
+
+
+def assemble(unit: str, sources: Sequence[Source]) -> str:
+    """The file of a unit."""
+    return fill("c/unit.c.j2", unit=unit, abi=ABI, sources=sources)

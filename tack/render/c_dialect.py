@@ -1,0 +1,65 @@
+"""The tables of the C dialect: types, functions, literals and reserved words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tack.render.cfamily import Dialect
+
+__all__ = ["C"]
+
+_TYPES: Final = {
+    "bool": "bool",
+    "i8": "int8_t",
+    "i16": "int16_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "u8": "uint8_t",
+    "u16": "uint16_t",
+    "u32": "uint32_t",
+    "u64": "uint64_t",
+    "f32": "float",
+    "f64": "double",
+}
+
+_RESERVED: Final = """
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while asm typeof bool true false constexpr nullptr alignas alignof static_assert
+thread_local typeof_unqual unix linux i386 ctx args begin end
+INT8_MIN INT16_MIN INT32_MIN INT64_MIN INT8_MAX INT16_MAX INT32_MAX INT64_MAX
+UINT8_MAX UINT16_MAX UINT32_MAX UINT64_MAX INT64_C UINT64_C INT32_C UINT32_C SIZE_MAX
+"""
+"""Keywords of C up to C23, macros of the headers and of gcc, and the parameters of entry points."""
+
+_FLOAT_FUNCTIONS: Final = {
+    "abs": "fabs",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "sqrt": "sqrt",
+    "fma": "fma",
+    "fmod": "fmod",
+    "copysign": "copysign",
+}
+
+
+C: Final = Dialect(
+    types=_TYPES,
+    functions={
+        (function, dtype): f"__builtin_{spelling}{suffix}"
+        for function, spelling in _FLOAT_FUNCTIONS.items()
+        for dtype, suffix in (("f32", "f"), ("f64", ""))
+    },
+    float_suffix={"f32": "f", "f64": ""},
+    infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},
+    not_a_number={"f32": '__builtin_nanf("")', "f64": '__builtin_nan("")'},
+    integer_literal={
+        **dict.fromkeys(("i8", "i16", "i32", "u8", "u16"), "{}"),
+        "u32": "{}u",
+        "i64": "INT64_C({})",
+        "u64": "UINT64_C({})",
+    },
+    least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
+    reserved=frozenset(_RESERVED.split()) | frozenset(_TYPES.values()),
+)

@@ -1,0 +1,71 @@
+"""What a target can do and how its source is written: the `Renderer` record.
+
+A field arrives with its consumer. Capabilities are data; none is guessed from a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from tack.ir.nodes import IRFunction
+from tack.model.launch import Launch
+from tack.model.targets import Target
+from tack.render.source import Source
+
+__all__ = ["Assemble", "Render", "Renderer", "renderer_for"]
+
+
+class Render(Protocol):
+    """Writes the functions of one variant from packed IR."""
+
+    def __call__(self, function: IRFunction, launch: Launch, symbol: str) -> str:
+        """``symbol`` names the loop; those of the entry points are in ``launch``."""
+        ...
+
+
+Assemble = Callable[[str, Sequence[Source]], str]
+"""Lays out one file that holds a unit: its name, and the sources of its variants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """One way to write source.
+
+    | field | what it says | who asks |
+    |---|---|---|
+    | ``name`` | the language, such as ``"c"`` | messages, the build key |
+    | ``device`` | the backend, such as ``"cpu"`` | the registry |
+    | ``render`` | writes one variant | `tack.compile.generate` |
+    | ``assemble`` | lays out one file | `tack.compile.assemble` |
+    | ``suffix`` | how such files are called | whoever writes them |
+    | ``exact`` | + - * / sqrt fma round correctly, subnormals are kept | the promise of bits |
+    | ``compiler`` | what turns the text into code, or None: it renders only | backends |
+    """
+
+    name: str
+    device: str
+    render: Render
+    assemble: Assemble
+    suffix: str
+    exact: bool
+    compiler: Any = None
+
+    def with_compiler(self, compiler: Any) -> Renderer:
+        """A copy with ``compiler``."""
+        return replace(self, compiler=compiler)
+
+
+_FACTORIES: Final[dict[str, str]] = {"cpu": "tack.render.c:renderer"}
+"""Backend -> the function that gives its renderer."""
+
+
+@cache
+def renderer_for(target: Target) -> Renderer:
+    """The renderer for ``target``."""
+    module, _, function = _FACTORIES[target.backend].partition(":")
+    renderer: Renderer = getattr(import_module(module), function)()
+    return renderer

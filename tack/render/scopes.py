@@ -1,0 +1,132 @@
+"""Where a writer declares the locals of an iteration: as far inside as is sound.
+
+A local that a block sets before anything else in it looks at it is declared by that assignment.
+Another one is declared, and zeroed, in front of the first statement that mentions it, but outside
+of all sequential loops, for it may carry a value from one round to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tack.ir.nodes import IRAssign, IRName, IRNode, IRSequentialFor, IRWhile, Statement
+from tack.ir.traversal import assigned_names, children, read_names, statement_lists, statements_of
+
+__all__ = ["Scopes", "plan_scopes", "reads", "sets"]
+
+
+@dataclass(slots=True)
+class Scopes:
+    """The declarations of one body; statements are known by identity.
+
+    ``declaring``: the assignments that declare their target; ``constant``: those among them whose
+    target is set nowhere else. ``before``: the locals to declare in front of a statement.
+    ``counting``: the loops whose variable lives in their own head.
+    """
+
+    declaring: set[int] = field(default_factory=set)
+    constant: set[int] = field(default_factory=set)
+    before: dict[int, list[str]] = field(default_factory=dict)
+    counting: set[int] = field(default_factory=set)
+
+
+def plan_scopes(body: Sequence[Statement], names: Sequence[str]) -> Scopes:
+    """Decides for each local of ``names`` where ``body`` declares it."""
+    planner = _Planner(body)
+    for name in names:
+        planner.place(name)
+    return planner.scopes
+
+
+class _Planner:
+    def __init__(self, body: Sequence[Statement]) -> None:
+        self.scopes = Scopes()
+        self._body = body
+        self._mentions: dict[int, frozenset[str]] = {}
+        self._set_counts: dict[str, int] = {}
+        for statement in body:
+            self._collect(statement)
+
+    def _collect(self, node: IRNode) -> frozenset[str]:
+        """Notes which locals every statement of a tree mentions."""
+        found = {node.name} if isinstance(node, IRName) else set()
+        target = _target(node)
+        if target is not None:
+            found.add(target)
+            self._set_counts[target] = self._set_counts.get(target, 0) + 1
+        for _, child in children(node):
+            found |= self._collect(child)
+        mentions = frozenset(found)
+        if isinstance(node, Statement):
+            self._mentions[id(node)] = mentions
+        return mentions
+
+    def place(self, name: str) -> None:
+        if not any(name in self._mentions[id(statement)] for statement in self._body):
+            return
+        loops = [
+            s for s in statements_of(self._body) if isinstance(s, IRSequentialFor) and s.var == name
+        ]
+        if loops and self._only_counts(name, loops):
+            self.scopes.counting.update(map(id, loops))
+        else:
+            self._declare(name, self._body, in_loop=False)
+
+    def _only_counts(self, name: str, loops: list[IRSequentialFor]) -> bool:
+        """Whether ``name`` is set by the heads of ``loops`` and read in their bodies alone."""
+        if self._set_counts[name] != len(loops):
+            return False
+        if any(sets(name, loop.body) for loop in loops):
+            return False
+        return sum(reads(name, loop.body) for loop in loops) == reads(name, self._body)
+
+    def _declare(self, name: str, block: Sequence[Statement], in_loop: bool) -> bool:
+        """Declares ``name`` in ``block`` or further inside; False where that is unsound."""
+        mentions = [s for s in block if name in self._mentions[id(s)]]
+        first = mentions[0]
+        if len(mentions) == 1 and self._declare_inside(name, first, in_loop):
+            return True
+        if isinstance(first, IRAssign) and first.target == name and not reads(name, [first.value]):
+            self.scopes.declaring.add(id(first))
+            if self._set_counts[name] == 1:
+                self.scopes.constant.add(id(first))
+            return True
+        if in_loop:
+            return False
+        self.scopes.before.setdefault(id(first), []).append(name)
+        return True
+
+    def _declare_inside(self, name: str, statement: Statement, in_loop: bool) -> bool:
+        """Declares ``name`` in the one block of ``statement`` that mentions it, if there is one."""
+        if _target(statement) == name or reads(name, _heads(statement)):
+            return False
+        blocks = [
+            block
+            for block in statement_lists(statement)
+            if any(name in self._mentions[id(inner)] for inner in block)
+        ]
+        is_loop = isinstance(statement, IRWhile | IRSequentialFor)
+        return len(blocks) == 1 and self._declare(name, blocks[0], in_loop or is_loop)
+
+
+def _target(node: IRNode) -> str | None:
+    """The local that a node itself sets."""
+    if isinstance(node, IRAssign):
+        return node.target
+    return node.var if isinstance(node, IRSequentialFor) else None
+
+
+def _heads(statement: Statement) -> list[IRNode]:
+    """The expressions of a statement."""
+    return [child for _, child in children(statement) if not isinstance(child, Statement)]
+
+
+def reads(name: str, nodes: Iterable[IRNode]) -> int:
+    """How often trees read the local ``name``."""
+    return sum(read == name for node in nodes for read in read_names(node))
+
+
+def sets(name: str, body: Sequence[Statement]) -> bool:
+    """Whether a body sets the local ``name``."""
+    return name in assigned_names(body)

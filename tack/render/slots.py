@@ -1,0 +1,100 @@
+"""The parameters of a rendered loop: one for each slot that its text uses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tack.ir.nodes import IRFunction, IRParallelFor
+from tack.model.launch import Launch, Slot
+from tack.render.cfamily import Dialect
+from tack.render.names import Names
+
+__all__ = ["SlotNames", "SlotParameter"]
+
+
+class SlotParameter(NamedTuple):
+    """A parameter that holds a slot's value.
+
+    Its name, its declaration, the one that promises no aliases, and the ``args[...]`` it is from.
+    """
+
+    name: str
+    declaration: str
+    restricted: str
+    value: str
+
+
+class SlotNames:
+    """Gives slots their names, and notes which are used."""
+
+    def __init__(
+        self, function: IRFunction, loop: IRParallelFor, launch: Launch, names: Names
+    ) -> None:
+        self._function = function
+        self._launch = launch
+        self._names = names
+        self._used: set[str] = set()
+        self._numbers = {param.name: k for k, param in enumerate(function.params)}
+        self._by_slot: dict[Slot, str] = {}
+        for param in function.params:
+            names.local(param.name)
+        for slot in launch.slots:
+            self._by_slot[slot] = self._choose(slot, loop)
+
+    def _choose(self, slot: Slot, loop: IRParallelFor) -> str:
+        kind, number, *rest = slot
+        if kind == "loop":
+            return self._names.fresh(f"{loop.index_vars[number]}_count")
+        name = self._function.params[number].name
+        if kind == "extent":
+            return self._names.fresh(f"{name}_shape_{rest[0]}")
+        return self._names.local(name)
+
+    def name(self, python_name: str) -> str:
+        """The name of a local, a scalar or an array."""
+        name = self._names.local(python_name)
+        self._used.add(name)
+        return name
+
+    def extent(self, array: str, dim: int) -> str:
+        """The name of an array's extent."""
+        return self._use("extent", self._numbers[array], dim)
+
+    def count(self, loop: int) -> str:
+        """The name of an extent of the parallel loop."""
+        return self._use("loop", loop)
+
+    def _use(self, *slot: object) -> str:
+        name = self._by_slot[slot]
+        self._used.add(name)
+        return name
+
+    def parameters(self, dialect: Dialect) -> list[SlotParameter]:
+        """The parameters for the slots that were used, in their order."""
+        return [
+            SlotParameter(
+                name,
+                self._type(slot, dialect) + name,
+                self._type(slot, dialect, "restrict ") + name,
+                f"args[{position}].{_member(slot)}",
+            )
+            for position, (slot, name) in enumerate(self._by_slot.items())
+            if name in self._used
+        ]
+
+    def _type(self, slot: Slot, dialect: Dialect, qualifier: str = "") -> str:
+        """The type of a slot's parameter, as it stands in front of the name."""
+        kind, number, *rest = slot
+        if kind != "pointer":
+            return dialect.types[rest[0] if kind == "scalar" else "i64"] + " "
+        dtype = self._function.params[number].dtype
+        assert dtype is not None
+        const = "" if number in self._launch.written else "const "
+        return f"{const}{dialect.type(dtype)} *{qualifier}"
+
+
+def _member(slot: Slot) -> str:
+    """The member of ``tack_slot`` that holds the value; a bool is the byte 0 or 1."""
+    if slot[0] == "scalar":
+        return "u8 != 0" if slot[2] == "bool" else str(slot[2])
+    return "ptr" if slot[0] == "pointer" else "i64"

@@ -1,0 +1,29 @@
+"""What rendering one variant gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tack.model.launch import Launch
+from tack.model.variant import Variant
+
+__all__ = ["Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The code of one variant, to be laid out in a file by the renderer's ``assemble``.
+
+    ``text`` holds the variant's functions, entry points included. ``launch`` tells the launcher
+    which values to pack and which symbols to call, ``source_key`` which code this is.
+    """
+
+    variant: Variant
+    text: str
+    launch: Launch
+    source_key: str
+
+    @property
+    def title(self) -> str:
+        """Kernel and signature: what is the same for every target that shares the text."""
+        return f"{self.variant.kernel.name}({self.variant.signature})"

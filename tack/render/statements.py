@@ -1,0 +1,153 @@
+"""Statements of the C family: the body of an iteration to lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from tack.ir.nodes import (
+    Expression,
+    IRArrayLoad,
+    IRArrayStore,
+    IRAssign,
+    IRBinOp,
+    IRBreak,
+    IRConstant,
+    IRContinue,
+    IRIf,
+    IRName,
+    IRSequentialFor,
+    IRWhile,
+    Statement,
+)
+from tack.model.dtypes import DType, i64
+from tack.render.cfamily import Dialect, ExpressionWriter
+from tack.render.names import Names
+from tack.render.scopes import Scopes, plan_scopes
+
+__all__ = ["INDENT", "StatementWriter"]
+
+INDENT: Final = "  "
+
+_COMPOUND: Final = frozenset({"+", "-", "*", "/", "&", "|", "^"})
+"""Operators with an assigning form."""
+
+
+class StatementWriter:
+    """Writes the statements of one function.
+
+    ``types`` are the locals' types; ``names`` gives the names of what the writer itself needs.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        expressions: ExpressionWriter,
+        names: Names,
+        types: Mapping[str, DType],
+    ) -> None:
+        self._dialect = dialect
+        self._expressions = expressions
+        self._names = names
+        self._types = types
+        self._scopes = Scopes()
+
+    def body(self, statements: Sequence[Statement], depth: int) -> list[str]:
+        """The lines of an iteration, declarations included, indented by ``depth`` steps."""
+        self._scopes = plan_scopes(statements, list(self._types))
+        return list(self._block(statements, depth))
+
+    def _block(self, statements: Sequence[Statement], depth: int) -> Iterator[str]:
+        for statement in statements:
+            for name in self._scopes.before.get(id(statement), ()):
+                yield self._zeroed(name, depth)
+            yield from self._WRITERS[type(statement)](self, statement, depth)
+
+    def _zeroed(self, name: str, depth: int) -> str:
+        dtype = self._types[name]
+        zero = self._expressions.write(IRConstant(0.0 if dtype.is_float else 0, dtype))
+        return f"{INDENT * depth}{self._dialect.type(dtype)} {self._names.local(name)} = {zero};"
+
+    def _assign(self, node: IRAssign, depth: int) -> Iterator[str]:
+        target, dtype = self._names.local(node.target), self._types[node.target]
+        if id(node) in self._scopes.declaring:
+            const = "const " if id(node) in self._scopes.constant else ""
+            value = self._expressions.write(node.value)
+            yield f"{INDENT * depth}{const}{self._dialect.type(dtype)} {target} = {value};"
+        else:
+            yield INDENT * depth + self._update(target, node.value)
+
+    def _store(self, node: IRArrayStore, depth: int) -> Iterator[str]:
+        element = self._expressions.element(node.array, node.indices)
+        yield INDENT * depth + self._update(element, node.value)
+
+    def _update(self, target: str, value: Expression) -> str:
+        """``target = value``, or ``target += ...`` where the value begins with the target."""
+        if (
+            isinstance(value, IRBinOp)
+            and value.op in _COMPOUND
+            and value.dtype is not None
+            and not self._dialect.is_narrow(value.dtype)
+            and isinstance(value.left, IRName | IRArrayLoad)
+            and self._expressions.write(value.left) == target
+        ):
+            return f"{target} {value.op}= {self._expressions.write(value.right)};"
+        return f"{target} = {self._expressions.write(value)};"
+
+    def _if(self, node: IRIf, depth: int) -> Iterator[str]:
+        lead = INDENT * depth
+        yield f"{lead}if ({self._expressions.write(node.condition)}) {{"
+        yield from self._block(node.then_body, depth + 1)
+        otherwise = node.else_body
+        while self._is_else_if(otherwise):
+            (inner,) = otherwise
+            assert isinstance(inner, IRIf)
+            yield f"{lead}}} else if ({self._expressions.write(inner.condition)}) {{"
+            yield from self._block(inner.then_body, depth + 1)
+            otherwise = inner.else_body
+        if otherwise:
+            yield f"{lead}}} else {{"
+            yield from self._block(otherwise, depth + 1)
+        yield f"{lead}}}"
+
+    def _is_else_if(self, block: Sequence[Statement]) -> bool:
+        return (
+            len(block) == 1
+            and isinstance(block[0], IRIf)
+            and id(block[0]) not in self._scopes.before
+        )
+
+    def _while(self, node: IRWhile, depth: int) -> Iterator[str]:
+        yield f"{INDENT * depth}while ({self._expressions.write(node.condition)}) {{"
+        yield from self._block(node.body, depth + 1)
+        yield f"{INDENT * depth}}}"
+
+    def _for(self, node: IRSequentialFor, depth: int) -> Iterator[str]:
+        """A loop over consecutive numbers, whose end the body does not change (``decompose``)."""
+        lead = INDENT * depth
+        var = self._names.local(node.var)
+        own = id(node) in self._scopes.counting
+        counter = var if own else self._names.fresh(node.var)
+        start, end = self._expressions.write(node.start), self._expressions.write(node.end)
+        kind = self._dialect.type(i64)
+        yield f"{lead}for ({kind} {counter} = {start}; {counter} < {end}; ++{counter}) {{"
+        if not own:
+            yield f"{lead}{INDENT}{var} = {counter};"
+        yield from self._block(node.body, depth + 1)
+        yield f"{lead}}}"
+
+    def _break(self, node: IRBreak, depth: int) -> Iterator[str]:
+        yield f"{INDENT * depth}break;"
+
+    def _continue(self, node: IRContinue, depth: int) -> Iterator[str]:
+        yield f"{INDENT * depth}continue;"
+
+    _WRITERS: ClassVar[dict[type[Statement], Callable[[Any, Any, int], Iterator[str]]]] = {
+        IRAssign: _assign,
+        IRArrayStore: _store,
+        IRIf: _if,
+        IRWhile: _while,
+        IRSequentialFor: _for,
+        IRBreak: _break,
+        IRContinue: _continue,
+    }

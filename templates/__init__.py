@@ -1,0 +1,1 @@
+"""Jinja templates of generated source, and the C header of the ABI."""
