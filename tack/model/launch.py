@@ -100,6 +100,9 @@ class Launch(Record):
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BundleError(f"{place}: the launch plan is damaged ({error!r})") from None
+        set_loops = sorted(op[1] for op in launch.host if op[0] == "loop")
+        if set_loops != list(range(launch.loops)):
+            raise BundleError(f"{place}: the host program sets loops {set_loops} of {launch.loops}")
         flavours = [flavour for flavour, _ in launch.entries]
         if "general" not in flavours or not set(flavours) <= set(FLAVOURS):
             raise BundleError(f"{place}: entry points {flavours} are not among {list(FLAVOURS)}")
