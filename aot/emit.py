@@ -1,0 +1,104 @@
+"""Emission: the units of a plan as files, and the record that the bundle step completes.
+
+What is already there with the same bytes is left alone, its time stamp too, so that a compiler
+runs only for what changed. No output holds an absolute path or a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import tack
+from tack.aot.plan import Plan
+from tack.aot.units import library_path
+from tack.compile import assemble
+from tack.model.abi import ABI
+from tack.model.bundle import Artifact, Bundle, KernelEntry, VariantEntry
+from tack.render.renderer import renderer_for
+from tack.render.source import Source
+
+__all__ = ["HEADER", "Emitted", "depfile", "dump", "emit_units", "record", "write_if_changed"]
+
+HEADER: Final = "tack_abi.h"
+"""The header that every unit includes; it is written beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """The files of an emission, by path below their folder, and those whose bytes changed."""
+
+    files: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+def emit_units(plan: Plan, folder: Path) -> Emitted:
+    """Writes every unit of ``plan`` below ``folder``, and the header that they include."""
+    texts = {HEADER: files("tack.templates").joinpath("c", HEADER).read_text(encoding="utf-8")}
+    for unit in plan.units:
+        texts[unit.path] = assemble(unit.path, unit.sources, renderer_for(unit.target))
+    changed = tuple(path for path, text in texts.items() if write_if_changed(folder / path, text))
+    return Emitted(tuple(texts), changed)
+
+
+def record(plan: Plan) -> Bundle:
+    """The bundle as far as it is known before compiling: its artifacts are without contents."""
+    return Bundle(
+        package=plan.manifest.package,
+        tack=tack.__version__,
+        abi=ABI,
+        toolchain={},
+        modules=plan.modules,
+        artifacts=tuple(
+            Artifact(target, library_path(target), sha256="", size=0, level="")
+            for target in plan.targets
+        ),
+        kernels=tuple(
+            KernelEntry(
+                name=kernel.name,
+                parameters=kernel.definition.parameters,
+                modules=kernel.definition.fingerprint().modules,
+                captured=kernel.definition.fingerprint().captured,
+                variants=tuple(_entry(s) for unit in kernel.units for s in unit.sources),
+            )
+            for kernel in sorted(plan.kernels, key=lambda kernel: kernel.name)
+        ),
+        skipped=plan.skipped,
+    )
+
+
+def _entry(source: Source) -> VariantEntry:
+    variant = source.variant
+    return VariantEntry(
+        variant.signature, variant.target, variant.options, source.source_key, source.launch
+    )
+
+
+def depfile(output: Path, inputs: Sequence[Path]) -> str:
+    """A Makefile rule by which ``output`` depends on ``inputs``, as Ninja and Make read it."""
+    names = " \\\n  ".join(_escape(path) for path in inputs)
+    return f"{_escape(output)}: \\\n  {names}\n"
+
+
+def _escape(path: Path) -> str:
+    text = str(path).replace("\\", "/").replace("$", "$$")
+    return text.replace("#", "\\#").replace(" ", "\\ ")
+
+
+def dump(document: Any) -> str:
+    """A document as JSON: in ASCII, compact, in the order that it has."""
+    return json.dumps(document, separators=(",", ":")) + "\n"
+
+
+def write_if_changed(path: Path, text: str) -> bool:
+    """Writes ``text`` to ``path`` unless that is what it holds; whether it wrote."""
+    content = text.encode()
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return True

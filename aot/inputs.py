@@ -1,0 +1,62 @@
+"""The files of tack itself that a plan or a rendered unit depends on."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import tack
+
+__all__ = ["checker_files", "generator_files"]
+
+_GENERATOR: Final = (
+    "tack.compile",
+    "tack.model",
+    "tack.ir",
+    "tack.lang",
+    "tack.passes",
+    "tack.render",
+    "tack.templates",
+)
+_BUILD: Final = (
+    "tack.aot.emit",
+    "tack.aot.enumerate",
+    "tack.aot.inputs",
+    "tack.aot.manifest",
+    "tack.aot.plan",
+    "tack.aot.rows",
+    "tack.aot.source_tree",
+    "tack.aot.toolchain",
+    "tack.aot.units",
+)
+_CHECKER: Final = ("tack.aot.bundle", "tack.aot.elf", "tack.aot.levels", "tack.model")
+
+
+def generator_files() -> tuple[Path, ...]:
+    """Python files and templates that decide what is planned and rendered, sorted."""
+    version = Path(str(tack.__file__))
+    return tuple(sorted({version, *_files((*_GENERATOR, *_BUILD))}))
+
+
+def checker_files() -> tuple[Path, ...]:
+    """Python files that decide what the bundle step refuses and writes, sorted."""
+    return _files(_CHECKER)
+
+
+def _files(modules: tuple[str, ...]) -> tuple[Path, ...]:
+    return tuple(sorted({path for module in modules for path in _files_of(module)}))
+
+
+def _files_of(module: str) -> Iterator[Path]:
+    """The file of a module; of a package every file, byte code excepted."""
+    spec = importlib.util.find_spec(module)
+    assert spec is not None and spec.origin is not None, module
+    if spec.submodule_search_locations is None:
+        yield Path(spec.origin)
+        return
+    for folder in spec.submodule_search_locations:
+        for path in Path(folder).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path

@@ -1,0 +1,352 @@
+"""The manifest ``tack-aot.toml``: which instantiations of which kernels a package ships.
+
+Reading is strict: what is unknown, of the wrong type, or not built yet is a `ManifestError` that
+names the file, the place, the value and what to write. Nothing is imported here; whether the
+names exist is a matter of `tack.aot.enumerate`.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tack.model.errors import ManifestError
+from tack.model.spelling import advice
+from tack.model.targets import CPU_LEVELS, Target
+
+__all__ = [
+    "MANIFEST_NAME",
+    "MANIFEST_SCHEMA",
+    "BuildSettings",
+    "ListedKernel",
+    "Manifest",
+    "read_manifest",
+]
+
+MANIFEST_NAME: Final = "tack-aot.toml"
+MANIFEST_SCHEMA: Final = 1
+
+_KEYS: Final[dict[str, dict[str, str]]] = {
+    "": {
+        "schema": "an integer",
+        "package": "a text",
+        "targets": "a table",
+        "kernel": "a list of tables",
+        "build": "a table",
+    },
+    "targets": {"cpu": "a list of texts"},
+    "kernel": {"name": "a text", "signatures": "a list of texts", "where": "a table"},
+    "build": {"source": "a text", "package_init": "a boolean"},
+}
+"""Table -> its keys and the type of each."""
+
+_LATER: Final[dict[str, dict[str, str]]] = {
+    "": {"operator": "operators", "budget": "size budgets", "providers": "provider wheels"},
+    "targets": {
+        "cuda": "CUDA targets",
+        "hip": "HIP targets",
+        "metal": "Metal targets",
+        "opencl": "OpenCL targets",
+    },
+    "kernel": {"instances": "template instances"},
+    "build": {},
+}
+"""Keys that the manifest's full form has and this tack does not read yet."""
+
+_EXAMPLES: Final[dict[str, str]] = {
+    "schema": f"schema = {MANIFEST_SCHEMA}",
+    "package": 'package = "mykernels"',
+    "targets": '[targets] with cpu = ["x86-64-v2", "x86-64-v3"]',
+    "kernel": '[[kernel]] with name = "mykernels.kernels:saxpy" and signatures = [...]',
+    "build": '[build] with source = "src"',
+    "targets.cpu": 'cpu = ["x86-64-v2", "x86-64-v3"]',
+    "kernel.name": 'name = "mykernels.kernels:saxpy"',
+    "kernel.signatures": 'signatures = ["f32, f32[:], f32[:]"]',
+    "kernel.where": 'where.T = ["f32", "f64"]',
+    "build.source": 'source = "src"',
+    "build.package_init": "package_init = false",
+}
+"""Key -> what to write for it."""
+
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKernel:
+    """One ``[[kernel]]``: a kernel, its signatures and the names that they are a product over.
+
+    ``place`` is where it stands in the manifest, such as ``kernel[2]``.
+    """
+
+    place: str
+    name: str
+    signatures: tuple[str, ...]
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def module(self) -> str:
+        """The module part of ``name``."""
+        return self.name.partition(":")[0]
+
+    @property
+    def qualname(self) -> str:
+        """The part of ``name`` after the colon."""
+        return self.name.partition(":")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """``[build]``: where the package's source is, and whether its ``__init__`` may run.
+
+    ``source`` is the folder that holds the package, relative to the manifest; None looks in
+    ``src`` and beside the manifest. With ``package_init`` false, kernel modules are imported
+    below a bare package, for an ``__init__`` that needs what is not built yet.
+    """
+
+    source: str | None = None
+    package_init: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A manifest that was read and is well-formed."""
+
+    path: Path
+    package: str
+    targets: tuple[Target, ...]
+    kernels: tuple[ListedKernel, ...]
+    build: BuildSettings = field(default_factory=BuildSettings)
+
+    def refuse(self, place: str, message: str) -> ManifestError:
+        """The error that refuses what stands at ``place``, for the caller to raise."""
+        return _refuse(self.path, place, message)
+
+    @property
+    def source(self) -> Path:
+        """The folder that holds the package; `ManifestError` if there is none."""
+        inside = Path(*self.package.split("."))
+        base = self.path.parent
+        tried = ["src", "."] if self.build.source is None else [self.build.source]
+        for folder in tried:
+            if (base / folder / inside).is_dir():
+                return (base / folder).resolve()
+        place = "package" if self.build.source is None else "build.source"
+        for folder in tried:
+            module = base / folder / inside.with_suffix(".py")
+            if module.is_file():
+                raise self.refuse(
+                    place,
+                    f"{self.package!r} is the module {module.name}, and a bundle needs a folder; "
+                    f"make it the package {inside.as_posix()}/__init__.py",
+                )
+        looked = " and ".join(str(base / folder / inside) for folder in tried)
+        raise self.refuse(
+            place,
+            f"there is no package {self.package!r} (looked for {looked}); write "
+            f'{_EXAMPLES["build"]}, the folder that holds it',
+        )
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest at ``path``; `ManifestError` for whatever is wrong with it."""
+    data = _load(path)
+    _check_keys(path, data, "", "")
+    if _need(path, data, "", "", "schema") != MANIFEST_SCHEMA:
+        raise _refuse(
+            path,
+            "schema",
+            f"schema {data['schema']} is not one that this tack reads; write {_EXAMPLES['schema']}",
+        )
+    package = _need(path, data, "", "", "package")
+    if not _is_dotted(package):
+        raise _refuse(path, "package", f"{package!r} is no package; write {_EXAMPLES['package']}")
+    targets = _targets(path, _need(path, data, "", "", "targets"))
+    rows = _need(path, data, "", "", "kernel")
+    if not rows:
+        raise _refuse(path, "kernel", f"no kernel is listed; write {_EXAMPLES['kernel']}")
+    kernels = tuple(_kernel(path, package, f"kernel[{k}]", row) for k, row in enumerate(rows))
+    seen: dict[str, ListedKernel] = {}
+    for kernel in kernels:
+        first = seen.setdefault(kernel.name, kernel)
+        if first is not kernel:
+            raise _refuse(
+                path,
+                f"{kernel.place}.name",
+                f"{kernel.name!r} is listed by {first.place} too; put both lists of signatures "
+                "into one [[kernel]]",
+            )
+    return Manifest(path, package, targets, kernels, _build(path, data.get("build", {})))
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ManifestError(
+            f"{path}: there is no manifest; write one, or let `tack-aot init` write a package"
+        ) from None
+    except OSError as error:
+        raise ManifestError(f"{path}: the manifest cannot be read: {error.strerror}") from None
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{path}: the manifest is not UTF-8: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ManifestError(f"{path}: this is not TOML: {error}") from None
+
+
+def _refuse(path: Path, place: str, message: str) -> ManifestError:
+    return ManifestError(f"{path}: {place}: {message}" if place else f"{path}: {message}")
+
+
+def _join(place: str, key: str) -> str:
+    return f"{place}.{key}" if place else key
+
+
+def _check_keys(path: Path, data: Mapping[str, Any], table: str, place: str) -> None:
+    """Every key of ``data`` is one of ``table`` and of its type."""
+    known = _KEYS[table]
+    for key, value in data.items():
+        if key in _LATER[table]:
+            raise _refuse(
+                path,
+                _join(place, key),
+                f"{_LATER[table][key]} are not built yet in this version of tack; remove it",
+            )
+        if key not in known:
+            raise _refuse(path, place, f"unknown key {key!r}; {advice(key, known)}")
+        if not _is(value, known[key]):
+            example = _EXAMPLES[_join(table, key)]
+            raise _refuse(
+                path,
+                _join(place, key),
+                f"{_show(value)} is not {known[key]}; write {example}",
+            )
+
+
+def _need(path: Path, data: Mapping[str, Any], table: str, place: str, key: str) -> Any:
+    if key not in data:
+        raise _refuse(path, place, f"{key!r} is missing; write {_EXAMPLES[_join(table, key)]}")
+    return data[key]
+
+
+def _is(value: object, kind: str) -> bool:
+    match kind:
+        case "an integer":
+            return type(value) is int
+        case "a boolean":
+            return isinstance(value, bool)
+        case "a text":
+            return isinstance(value, str)
+        case "a table":
+            return isinstance(value, dict)
+        case "a list of texts":
+            return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        case _:
+            return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _show(value: object) -> str:
+    """A value as a user wrote it, near enough."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value)
+
+
+def _is_dotted(name: str) -> bool:
+    return bool(_DOTTED.fullmatch(name)) and not any(map(keyword.iskeyword, name.split(".")))
+
+
+def _targets(path: Path, data: Mapping[str, Any]) -> tuple[Target, ...]:
+    _check_keys(path, data, "targets", "targets")
+    names = _need(path, data, "targets", "targets", "cpu")
+    if not names:
+        raise _refuse(path, "targets.cpu", f"no level is listed; write {_EXAMPLES['targets.cpu']}")
+    targets: list[Target] = []
+    for index, name in enumerate(names):
+        place = f"targets.cpu[{index}]"
+        if name not in CPU_LEVELS:
+            raise _refuse(path, place, f"unknown CPU level {name!r}; {advice(name, CPU_LEVELS)}")
+        target = Target("cpu", name)
+        if target in targets:
+            raise _refuse(path, place, f"{name!r} is listed twice; remove one")
+        targets.append(target)
+    return tuple(targets)
+
+
+def _kernel(path: Path, package: str, place: str, data: Mapping[str, Any]) -> ListedKernel:
+    _check_keys(path, data, "kernel", place)
+    name = _need(path, data, "kernel", place, "name")
+    module, colon, qualname = name.partition(":")
+    if not (colon and _is_dotted(module) and _is_dotted(qualname)):
+        raise _refuse(
+            path,
+            f"{place}.name",
+            f"{name!r} is not module:kernel; write {_nearest_name(name, package)}",
+        )
+    if module != package and not module.startswith(f"{package}."):
+        raise _refuse(
+            path,
+            f"{place}.name",
+            f"{name!r} is outside the package {package!r}, whose wheel would carry it; list "
+            "kernels of the package itself",
+        )
+    signatures = _need(path, data, "kernel", place, "signatures")
+    if not signatures:
+        raise _refuse(
+            path,
+            f"{place}.signatures",
+            f"no variant of {name!r} would be built; write {_EXAMPLES['kernel.signatures']}",
+        )
+    where = _where(path, f"{place}.where", data.get("where", {}))
+    return ListedKernel(place, name, tuple(signatures), where)
+
+
+def _nearest_name(name: str, package: str) -> str:
+    """What to write instead of a name that is not ``module:kernel``."""
+    head, dot, tail = name.rpartition(".")
+    if dot and ":" not in name and _is_dotted(name):
+        return f'name = "{head}:{tail}"'
+    return f'name = "{package}.kernels:saxpy"'
+
+
+def _where(path: Path, place: str, data: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    names: list[tuple[str, tuple[str, ...]]] = []
+    for name, values in data.items():
+        here = f"{place}.{name}"
+        if not name.isidentifier() or name in _reserved():
+            raise _refuse(path, here, f"{name!r} cannot stand for a type; write a name such as T")
+        if not _is(values, "a list of texts"):
+            raise _refuse(
+                path, here, f'{_show(values)} is not a list of texts; write {name} = ["f32", "f64"]'
+            )
+        if not values:
+            raise _refuse(path, here, f'no value is listed; write {name} = ["f32", "f64"]')
+        names.append((name, tuple(values)))
+    return tuple(names)
+
+
+def _reserved() -> Mapping[str, object]:
+    """Names that a signature already gives a meaning to."""
+    from tack.model.dtypes import DTYPES
+
+    return DTYPES
+
+
+def _build(path: Path, data: Mapping[str, Any]) -> BuildSettings:
+    _check_keys(path, data, "build", "build")
+    source = data.get("source")
+    if source is not None and (Path(source).is_absolute() or not source):
+        raise _refuse(
+            path,
+            "build.source",
+            f"{source!r} is not a folder relative to the manifest; write {_EXAMPLES['build.source']}",
+        )
+    return BuildSettings(source, data.get("package_init", True))

@@ -1,0 +1,223 @@
+"""The plan: which units a build renders, which rows it skips and why, what all that depends on.
+
+Every variant is generated here, so that a kernel that does not compile is known before anything
+is built. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from tack.aot.enumerate import Instantiation, enumerate_kernels
+from tack.aot.inputs import generator_files
+from tack.aot.manifest import Manifest
+from tack.aot.source_tree import SourceTree, open_source_tree
+from tack.aot.units import chunks, unit_path
+from tack.compile import generate
+from tack.lang.definition import KernelDefinition
+from tack.model.bundle import Skipped
+from tack.model.capabilities import lacking
+from tack.model.errors import CompileError, ManifestError
+from tack.model.signature import Signature
+from tack.model.spelling import advice
+from tack.model.targets import Target, best_first, cpu_family
+from tack.model.variant import Variant
+from tack.render.renderer import Renderer, renderer_for
+from tack.render.source import Source
+
+__all__ = ["KernelPlan", "Plan", "Unit", "make_plan", "open_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The variants of one file: its path below the folder of rendered files, and their sources."""
+
+    path: str
+    kernel: str
+    target: Target
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPlan:
+    """One kernel of the plan, with its units."""
+
+    definition: KernelDefinition
+    units: tuple[Unit, ...]
+
+    @property
+    def name(self) -> str:
+        """``package.module:qualified.name``."""
+        return self.definition.name
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a build of one manifest does.
+
+    ``modules`` maps each module that contributed to a kernel to the SHA-256 of its file.
+    ``inputs`` are the files that the plan depends on: a build whose inputs are the same has the
+    same plan.
+    """
+
+    manifest: Manifest
+    targets: tuple[Target, ...]
+    kernels: tuple[KernelPlan, ...]
+    skipped: tuple[Skipped, ...]
+    modules: Mapping[str, str]
+    inputs: tuple[Path, ...]
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Every unit, by kernel."""
+        return tuple(unit for kernel in self.kernels for unit in kernel.units)
+
+
+def make_plan(manifest: Manifest, *, machine: str, backends: Sequence[str] | None = None) -> Plan:
+    """The plan for ``manifest`` on ``machine`` (as `platform.machine` names it).
+
+    ``backends`` restricts it to some backends: one row of a wheel matrix. `ManifestError` for
+    what the manifest gets wrong, with the place in the kernel where one does not compile.
+    """
+    with open_plan(manifest, machine=machine, backends=backends) as plan:
+        return plan
+
+
+@contextlib.contextmanager
+def open_plan(
+    manifest: Manifest, *, machine: str, backends: Sequence[str] | None = None
+) -> Iterator[Plan]:
+    """As `make_plan`; inside this context the kernels' modules stay imported."""
+    targets, foreign = _choose_targets(manifest, machine, backends)
+    with open_source_tree(
+        manifest.source, manifest.package, package_init=manifest.build.package_init
+    ) as tree:
+        yield _plan(manifest, tree, targets, foreign)
+
+
+def _plan(
+    manifest: Manifest,
+    tree: SourceTree,
+    targets: tuple[Target, ...],
+    foreign: Mapping[Target, str],
+) -> Plan:
+    rows = enumerate_kernels(manifest, tree)
+    generator = _Generator(manifest)
+    kernels = []
+    skipped: list[Skipped] = []
+    for listed in manifest.kernels:
+        mine = [row for row in rows if row.kernel.name == listed.name]
+        for row in mine:
+            skipped += [_skip(row, target, reason) for target, reason in foreign.items()]
+        units = []
+        for target in targets:
+            possible = []
+            for row in mine:
+                reason = lacking(target, row.signature)
+                if reason is None:
+                    possible.append(row)
+                else:
+                    skipped.append(_skip(row, target, reason))
+            units += _units(listed.name, target, possible, generator)
+        if not units:
+            raise manifest.refuse(
+                listed.place,
+                f"no variant of {listed.name!r} would be built: every row is skipped "
+                f"({skipped[-1].reason})",
+            )
+        kernels.append(KernelPlan(mine[0].kernel, tuple(units)))
+    modules = _modules(tree, kernels)
+    files = {path for path, _ in modules.values()} | set(tree.files.values())
+    return Plan(
+        manifest=manifest,
+        targets=targets,
+        kernels=tuple(kernels),
+        skipped=tuple(skipped),
+        modules={name: digest for name, (_, digest) in modules.items()},
+        inputs=(manifest.path.resolve(), *sorted(files), *generator_files()),
+    )
+
+
+def _choose_targets(
+    manifest: Manifest, machine: str, backends: Sequence[str] | None
+) -> tuple[tuple[Target, ...], dict[Target, str]]:
+    """The targets to build for, from the lowest level up, and those to skip with the reason."""
+    known = {target.backend for target in manifest.targets}
+    for backend in backends or ():
+        if backend not in known:
+            raise ManifestError(
+                f"{manifest.path}: TARGETS {backend!r} is no backend of this manifest; "
+                f"{advice(backend, sorted(known))}"
+            )
+    chosen = [t for t in manifest.targets if backends is None or t.backend in backends]
+    family = cpu_family(machine)
+    foreign = {
+        target: f"{target.arch} is a level of {target.level.family} and this builds for {machine}"
+        for target in chosen
+        if target.level.family != family
+    }
+    here = [target for target in chosen if target not in foreign]
+    if not here:
+        raise manifest.refuse(
+            "targets.cpu",
+            f"none of {', '.join(t.arch for t in chosen)} is a level of this machine ({machine}); "
+            f"add {_levels_of(family)}",
+        )
+    return tuple(reversed(best_first(here))), foreign
+
+
+def _levels_of(family: str | None) -> str:
+    from tack.model.targets import CPU_LEVELS
+
+    return ", ".join(n for n, level in CPU_LEVELS.items() if level.family == family) or "none"
+
+
+def _skip(row: Instantiation, target: Target, reason: str) -> Skipped:
+    return Skipped(row.kernel.name, str(row.signature), str(target), reason)
+
+
+def _units(
+    kernel: str, target: Target, rows: Sequence[Instantiation], generator: _Generator
+) -> Iterator[Unit]:
+    suffix = renderer_for(target).suffix
+    for index, chunk in enumerate(chunks(rows)):
+        sources = tuple(generator.source(row, target) for row in chunk)
+        yield Unit(unit_path(kernel, target, index, suffix), kernel, target, sources)
+
+
+class _Generator:
+    """Generates each variant; targets that share a renderer share the text."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._done: dict[tuple[str, Signature, Renderer], Source] = {}
+
+    def source(self, row: Instantiation, target: Target) -> Source:
+        renderer = renderer_for(target)
+        variant = Variant(row.kernel, row.signature, target, row.kernel.options)
+        key = (row.kernel.name, row.signature, renderer)
+        if key not in self._done:
+            try:
+                self._done[key] = generate(variant, renderer)
+            except CompileError as error:
+                raise self._manifest.refuse(
+                    row.place,
+                    f"{row.kernel.name!r} does not compile for {str(row.signature)!r}:\n{error}",
+                ) from error
+        return replace(self._done[key], variant=variant)
+
+
+def _modules(tree: SourceTree, kernels: Sequence[KernelPlan]) -> dict[str, tuple[Path, str]]:
+    """File and digest of each module that contributed to a kernel, by name."""
+    names = {name for kernel in kernels for name in kernel.definition.fingerprint().modules}
+    found: dict[str, tuple[Path, str]] = {}
+    for name in sorted(names):
+        described = tree.describe(name)
+        if described is None:
+            raise ManifestError(f"the module {name!r} has no file, so a wheel cannot carry it")
+        found[name] = described
+    return found
