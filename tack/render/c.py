@@ -7,6 +7,7 @@ slots and call it; the ``noalias`` entry goes through a function whose pointers 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tack.ir.nodes import IRFunction, IRParallelFor
 from tack.model.abi import ABI
@@ -16,12 +17,15 @@ from tack.render.cfamily import ExpressionWriter
 from tack.render.loops import parallel_loop
 from tack.render.names import Names
 from tack.render.renderer import Renderer
-from tack.render.slots import SlotNames
+from tack.render.slots import SlotNames, listed
 from tack.render.source import Source
 from tack.render.statements import StatementWriter
 from tack.render.templates import fill
 
 __all__ = ["assemble", "render", "renderer"]
+
+_SPAN: Final = ("begin", "end")
+_SPAN_TYPES: Final = tuple(f"{C.types['i64']} {name}" for name in _SPAN)
 
 
 def renderer() -> Renderer:
@@ -41,11 +45,16 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
     expressions = ExpressionWriter(C, slots)
     writer = StatementWriter(C, expressions, names, function.locals)
     lines = parallel_loop(loop, writer, names, slots)
+    parameters = slots.parameters(C)
     return fill(
         "c/kernel.c.j2",
         symbol=symbol,
         lines=lines,
-        parameters=slots.parameters(C),
+        declarations=listed([*(p.declaration for p in parameters), *_SPAN_TYPES]),
+        restricted=listed([*(p.restricted for p in parameters), *_SPAN_TYPES]),
+        values=listed([*(p.value for p in parameters), *_SPAN]),
+        names=listed([*(p.name for p in parameters), *_SPAN]),
+        uses_slots=bool(parameters),
         entries=dict(launch.entries),
     )
 

@@ -211,20 +211,19 @@ class ExpressionWriter:
 
     def _infix(self, row: _Operator, op: str, left: Expression, right: Expression) -> str:
         chained = op in _CHAINING and getattr(left, "op", None) == op
-        left_level = row.level if chained and not self._becomes_cast(left) else row.left
+        left_level = (
+            row.level if chained and not self._dialect.is_narrow(_typed(left)) else row.left
+        )
         left_text = self._at(left, left_level, plain=op not in _SHIFTS and not _is_literal(right))
         right_text = self._at(
             right,
-            row.right,
+            ADD if _adds_up(op, left, right) else row.right,
             plain=op in _SHIFTS or not _is_literal(left),
             after_operator=row.level >= ADD,
         )
         if left_text.startswith("!") and row.level in (EQUALITY, RELATION):
             left_text = f"({left_text})"
         return f"{left_text} {row.text} {right_text}"
-
-    def _becomes_cast(self, node: Expression) -> bool:
-        return self._dialect.is_narrow(_typed(node))
 
     def _compare(self, node: IRCompare, plain: bool) -> _Text:
         row = _OPERATORS[node.op]
@@ -243,12 +242,14 @@ class ExpressionWriter:
         return _Text(text, UNARY)
 
     def _conditional(self, node: IRIfExp, plain: bool) -> _Text:
-        condition = self._at(node.condition, OR)
+        condition = self._text(node.condition)
+        if condition.level in (CONDITIONAL, BIT_OR, BIT_XOR, BIT_AND):
+            condition = _Text(f"({condition.text})", PRIMARY)
         then_plain = plain or not _is_literal(node.else_value)
         else_plain = plain or not _is_literal(node.then_value)
         then_text = self._at(node.then_value, OR, then_plain)
         else_text = self._at(node.else_value, CONDITIONAL, else_plain)
-        return _Text(f"{condition} ? {then_text} : {else_text}", CONDITIONAL)
+        return _Text(f"{condition.text} ? {then_text} : {else_text}", CONDITIONAL)
 
     def _call(self, node: IRCall, plain: bool) -> _Text:
         function = self._dialect.functions[node.function, _typed(node).name]
@@ -280,6 +281,20 @@ class ExpressionWriter:
         IRCall: _call,
         IRCast: _cast,
     }
+
+
+def _adds_up(op: str, left: Expression, right: Expression) -> bool:
+    """Whether ``a + (b - c)`` is ``a + b - c``: of integers, which wrap, but not of floats.
+
+    (Nor of two literals at the left, whose sum would be an ``int``.)
+    """
+    return (
+        op == "+"
+        and _typed(right).is_integer
+        and isinstance(right, IRBinOp)
+        and right.op in ("+", "-")
+        and not _is_literal(left)
+    )
 
 
 def _typed(node: Expression) -> DType:

@@ -1,8 +1,9 @@
 """Where a writer declares the locals of an iteration: as far inside as is sound.
 
-A local that a block sets before anything else in it looks at it is declared by that assignment.
-Another one is declared, and zeroed, in front of the first statement that mentions it, but outside
-of all sequential loops, for it may carry a value from one round to the next.
+A local that a block sets before anything else in it looks at it is declared by that assignment,
+or in front of the ``if`` whose branches all set it. Another one is declared in front of the first
+statement that mentions it, but outside of all sequential loops, for it may carry a value from one
+round to the next. What is not declared by an assignment starts as zero.
 """
 
 from __future__ import annotations
@@ -10,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tack.ir.nodes import IRAssign, IRName, IRNode, IRSequentialFor, IRWhile, Statement
+from tack.ir.nodes import (
+    IRAssign,
+    IRBreak,
+    IRContinue,
+    IRIf,
+    IRName,
+    IRNode,
+    IRSequentialFor,
+    IRWhile,
+    Statement,
+)
 from tack.ir.traversal import assigned_names, children, read_names, statement_lists, statements_of
 
 __all__ = ["Scopes", "plan_scopes", "reads", "sets"]
@@ -92,7 +103,7 @@ class _Planner:
             if self._set_counts[name] == 1:
                 self.scopes.constant.add(id(first))
             return True
-        if in_loop:
+        if in_loop and not _settles(name, [first]):
             return False
         self.scopes.before.setdefault(id(first), []).append(name)
         return True
@@ -108,6 +119,22 @@ class _Planner:
         ]
         is_loop = isinstance(statement, IRWhile | IRSequentialFor)
         return len(blocks) == 1 and self._declare(name, blocks[0], in_loop or is_loop)
+
+
+def _settles(name: str, block: Sequence[Statement]) -> bool:
+    """Whether a block sets ``name`` on each of its paths, or leaves the round, before a read."""
+    for statement in block:
+        if isinstance(statement, IRBreak | IRContinue):
+            return True
+        if isinstance(statement, IRAssign) and statement.target == name:
+            return not reads(name, [statement.value])
+        if isinstance(statement, IRIf) and not reads(name, [statement.condition]):
+            branches = (statement.then_body, statement.else_body)
+            if all(_settles(name, branch) for branch in branches):
+                return True
+        if reads(name, [statement]):
+            return False
+    return False
 
 
 def _target(node: IRNode) -> str | None:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from tack.ir.nodes import IRFunction, IRParallelFor
 from tack.model.launch import Launch, Slot
 from tack.render.cfamily import Dialect
 from tack.render.names import Names
 
-__all__ = ["SlotNames", "SlotParameter"]
+__all__ = ["SlotNames", "SlotParameter", "listed"]
+
+
+_WIDTH: Final = 96
+
+
+def listed(items: Iterable[str]) -> list[str]:
+    """``items``, with commas between them and a closing parenthesis, in lines of good length."""
+    *most, last = items
+    lines = [""]
+    for word in (*(f"{item}," for item in most), f"{last})"):
+        if lines[-1] and len(lines[-1]) + len(word) >= _WIDTH:
+            lines.append(word)
+        else:
+            lines[-1] += f" {word}" if lines[-1] else word
+    return lines
 
 
 class SlotParameter(NamedTuple):
