@@ -13,8 +13,9 @@ from tack.model.bundle import KernelEntry, VariantEntry
 from tack.model.errors import BundleError
 from tack.model.record import Record, replace
 from tack.model.signature import ArraySpec, Signature
-from tack.model.variant import Candidate
-from tack.runtime.arguments import annotations_of, call_signature, fits
+from tack.model.variant import Candidate, Variant
+from tack.runtime import launching
+from tack.runtime.arguments import call_signature, fits
 from tack.runtime.explain import Explanation
 from tack.runtime.freshness import Freshness
 from tack.runtime.index import PackageIndex, index_for
@@ -75,7 +76,7 @@ def _choose(
             reason = _misfit(definition, entry, index, variant, given)
         if reason is None:
             try:
-                launchable = _launchable(definition, index, variant)
+                launchable = _load(definition, index, variant)
                 chosen = variant
             except cpu.LoadError as error:
                 reason = str(error)
@@ -135,37 +136,11 @@ def _free(signature: Signature) -> Signature:
     )
 
 
-def _launchable(
-    definition: KernelDefinition, index: PackageIndex, variant: VariantEntry
+def _load(
+    definition: KernelDefinition, index: PackageIndex, entry: VariantEntry
 ) -> _core.Launchable:
-    """``variant``, loaded. Raises `cpu.LoadError`."""
-    artifact = index.bundle.artifact(variant.target)
+    """The variant of ``entry``, loaded. Raises `cpu.LoadError`."""
+    artifact = index.bundle.artifact(entry.target)
     assert artifact is not None  # the bundle's reader checked it
-    library = cpu.load(index.folder, artifact)
-    launch = variant.launch
-    try:
-        entries = {flavour: library.symbol(symbol) for flavour, symbol in launch.entries}
-        return _core.Launchable(
-            params=_params(definition, variant.signature),
-            slots=launch.slots,
-            host=launch.host,
-            written=launch.written,
-            general=entries["general"],
-            noalias=entries.get("noalias", 0),
-            label=f"{definition.name}({variant.signature}) for {variant.target}",
-            keepalive=library,
-        )
-    except (AttributeError, ValueError, OverflowError, TypeError) as error:
-        raise cpu.LoadError(f"its launch plan does not fit {artifact.path}: {error}") from None
-
-
-def _params(definition: KernelDefinition, signature: Signature) -> list[tuple[object, ...]]:
-    """The parameters as the launcher checks them."""
-    rows: list[tuple[object, ...]] = []
-    for spec, annotation in zip(signature, annotations_of(definition), strict=True):
-        if isinstance(spec, ArraySpec):
-            pins = tuple(-1 if dim is None else dim for dim in spec.dims)
-            rows.append(("array", spec.dtype.name, spec.rank, pins))
-        else:
-            rows.append(("scalar", spec.dtype.name, annotation is not None))
-    return rows
+    variant = Variant(definition, entry.signature, entry.target, entry.options)
+    return launching.launchable(variant, entry.launch, cpu.load(index.folder, artifact))

@@ -1,0 +1,55 @@
+"""From a variant and a loaded library to what the kernel's table holds."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tack import _core
+from tack.backends.cpu import LoadError
+from tack.lang.definition import KernelDefinition
+from tack.model.launch import Launch
+from tack.model.signature import ArraySpec, Signature
+from tack.model.variant import Variant
+from tack.runtime.arguments import annotations_of
+
+__all__ = ["Symbols", "launchable"]
+
+
+class Symbols(Protocol):
+    """A loaded library of kernels."""
+
+    def symbol(self, name: str) -> int:
+        """The address of an entry; raises ``AttributeError`` if there is none."""
+        ...
+
+
+def launchable(variant: Variant, launch: Launch, library: Symbols) -> _core.Launchable:
+    """``variant`` with its entries found; raises `LoadError` where plan and library disagree."""
+    definition = variant.kernel
+    assert isinstance(definition, KernelDefinition)
+    try:
+        entries = {flavour: library.symbol(symbol) for flavour, symbol in launch.entries}
+        return _core.Launchable(
+            params=_params(definition, variant.signature),
+            slots=launch.slots,
+            host=launch.host,
+            written=launch.written,
+            general=entries["general"],
+            noalias=entries.get("noalias", 0),
+            label=str(variant),
+            keepalive=library,
+        )
+    except (AttributeError, ValueError, OverflowError, TypeError) as error:
+        raise LoadError(f"its launch plan does not fit its library: {error}") from None
+
+
+def _params(definition: KernelDefinition, signature: Signature) -> list[tuple[object, ...]]:
+    """The parameters as the launcher checks them."""
+    rows: list[tuple[object, ...]] = []
+    for spec, annotation in zip(signature, annotations_of(definition), strict=True):
+        if isinstance(spec, ArraySpec):
+            pins = tuple(-1 if dim is None else dim for dim in spec.dims)
+            rows.append(("array", spec.dtype.name, spec.rank, pins))
+        else:
+            rows.append(("scalar", spec.dtype.name, annotation is not None))
+    return rows
