@@ -24,13 +24,14 @@ from tack.ir.nodes import (
     IRFunction,
     IRIfExp,
     IRName,
+    IRNode,
     IRTripCount,
     IRUnaryOp,
 )
 from tack.model.dtypes import DType, i64
 from tack.model.errors import CompileError
 from tack.model.launch import HostOp
-from tack.passes.pack import Layout
+from tack.passes.pack import Layout, parallel_loop
 
 __all__ = ["host_program"]
 
@@ -69,12 +70,15 @@ def host_program(
 class _Host:
     def __init__(self, function: IRFunction, layout: Layout) -> None:
         self.positions = function.positions
+        self.place: IRNode = parallel_loop(function)
         self.layout = layout
         self.numbers = {param.name: k for k, param in enumerate(function.params)}
         self.scalars = {param.name: param.dtype for param in function.params if not param.is_array}
 
     def program(self, extents: Sequence[Expression]) -> Iterator[HostOp]:
         for number, extent in enumerate(extents):
+            if self.positions.get(extent) is not None:
+                self.place = extent
             yield from self.push(extent)
             yield ("loop", number)
 
@@ -89,7 +93,8 @@ class _Host:
         yield from translate(self, node)
 
     def refuse(self, node: Expression, reason: str) -> CompileError:
-        return self.positions.refuse(node, f"the host cannot compute this bound: {reason}")
+        place = node if self.positions.get(node) is not None else self.place
+        return self.positions.refuse(place, f"the host cannot compute this bound: {reason}")
 
     def constant(self, node: IRConstant) -> Iterator[HostOp]:
         yield ("const", i64.wrap(int(node.value)))

@@ -26,7 +26,7 @@ from tack.model.dtypes import i64
 from tack.model.launch import Slot
 from tack.passes.localize import localize
 
-__all__ = ["Layout", "pack"]
+__all__ = ["Layout", "pack", "parallel_loop"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,7 @@ class ExpressionWriter:
             plain=op in _SHIFTS or not _is_literal(left),
             after_operator=row.level >= ADD,
         )
-        if left_text.startswith("!") and row.level in (EQUALITY, RELATION):
+        if left_text.startswith("!") and BIT_OR <= row.level <= RELATION:  # else compilers warn
             left_text = f"({left_text})"
         return f"{left_text} {row.text} {right_text}"
 
@@ -260,9 +260,6 @@ class ExpressionWriter:
         dtype, source = _typed(node), _typed(node.value)
         if dtype is source:
             return self._text(node.value, plain)
-        if dtype.is_bool:
-            zero = IRConstant(0.0 if source.is_float else 0, source)
-            return self._compare(IRCompare("!=", node.value, zero, dtype), plain)
         return self._cast_text(self._at(node.value, UNARY, plain=True), dtype)
 
     def _cast_text(self, operand: str, dtype: DType) -> _Text:
