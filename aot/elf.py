@@ -15,7 +15,7 @@ from typing import Final
 
 from tack.model.errors import ToolchainError
 
-__all__ = ["Code", "Library", "read_library"]
+__all__ = ["Code", "Library", "parse_library", "read_library"]
 
 _FAMILIES: Final[dict[int, str]] = {62: "x86-64", 183: "aarch64"}
 """``e_machine`` -> family of CPU levels."""
@@ -68,6 +68,11 @@ def read_library(path: Path) -> Library:
         content = path.read_bytes()
     except OSError as error:
         raise ToolchainError(f"{path}: the library cannot be read: {error.strerror}") from None
+    return parse_library(path, content)
+
+
+def parse_library(path: Path, content: bytes) -> Library:
+    """The library whose bytes are ``content``; ``path`` is how errors call it."""
     if content[:7] != b"\x7fELF\x02\x01\x01":
         raise ToolchainError(
             f"{path}: this is not an ELF library for a 64-bit little-endian machine, the only kind "

@@ -22,7 +22,16 @@ from tack.model.bundle import Artifact, Bundle, KernelEntry, VariantEntry
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
-__all__ = ["HEADER", "Emitted", "depfile", "dump", "emit_units", "record", "write_if_changed"]
+__all__ = [
+    "HEADER",
+    "Emitted",
+    "depfile",
+    "dump",
+    "emit_units",
+    "record",
+    "unit_texts",
+    "write_if_changed",
+]
 
 HEADER: Final = "tack_abi.h"
 """The header that every unit includes; it is written beside them."""
@@ -36,11 +45,17 @@ class Emitted:
     changed: tuple[str, ...]
 
 
-def emit_units(plan: Plan, folder: Path) -> Emitted:
-    """Writes every unit of ``plan`` below ``folder``, and the header that they include."""
+def unit_texts(plan: Plan) -> dict[str, str]:
+    """The files of ``plan``: path -> text, the header that the units include first."""
     texts = {HEADER: files("tack.templates").joinpath("c", HEADER).read_text(encoding="utf-8")}
     for unit in plan.units:
         texts[unit.path] = assemble(unit.path, unit.sources, renderer_for(unit.target))
+    return texts
+
+
+def emit_units(plan: Plan, folder: Path) -> Emitted:
+    """Writes every unit of ``plan`` below ``folder``, and the header that they include."""
+    texts = unit_texts(plan)
     changed = tuple(path for path, text in texts.items() if write_if_changed(folder / path, text))
     return Emitted(tuple(texts), changed)
 

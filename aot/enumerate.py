@@ -16,7 +16,7 @@ from tack.aot.rows import Row, expand
 from tack.aot.source_tree import SourceTree
 from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.model.dtypes import DType
-from tack.model.errors import ManifestError
+from tack.model.errors import CompileError, ManifestError
 from tack.model.signature import ArraySpec, Signature, Spec
 
 __all__ = ["Instantiation", "enumerate_kernels"]
@@ -31,21 +31,31 @@ class Instantiation:
     signature: Signature
 
 
-def enumerate_kernels(manifest: Manifest, tree: SourceTree) -> tuple[Instantiation, ...]:
-    """Every instantiation that ``manifest`` lists; ``tree`` is its open source tree.
+def enumerate_kernels(
+    manifest: Manifest, tree: SourceTree
+) -> tuple[tuple[Instantiation, ...], ...]:
+    """The instantiations of each kernel that ``manifest`` lists; ``tree`` is its source tree, open.
 
     `ManifestError` for a name that does not import, one that is no kernel, and a signature that
     does not fit its kernel or that no call could select.
     """
-    rows = expand(manifest)
-    kernels = {kernel.name: _find(manifest, kernel, tree) for kernel in manifest.kernels}
-    return tuple(_instantiate(manifest, row, kernels[row.kernel.name]) for row in rows)
+    expanded = [expand(manifest, kernel) for kernel in manifest.kernels]
+    return tuple(
+        tuple(_instantiate(manifest, row, kernel) for row in rows)
+        for rows, kernel in zip(
+            expanded, [_find(manifest, kernel, tree) for kernel in manifest.kernels], strict=True
+        )
+    )
 
 
 def _instantiate(manifest: Manifest, row: Row, kernel: KernelDefinition) -> Instantiation:
-    for problem in _misfits(kernel, row.signature):
+    try:
+        problem = next(_misfits(kernel, row.signature), None)
+    except CompileError as error:
+        raise manifest.refuse(row.place, f"{kernel.name!r} does not compile:\n{error}") from error
+    if problem is not None:
         raise manifest.refuse(
-            row.place, f"{str(row.signature)!r} does not fit {row.kernel.name!r}: {problem}"
+            row.place, f"{str(row.signature)!r} does not fit {kernel.name!r}: {problem}"
         )
     return Instantiation(row.place, kernel, row.signature)
 

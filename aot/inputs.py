@@ -52,7 +52,8 @@ def _files(modules: tuple[str, ...]) -> tuple[Path, ...]:
 def _files_of(module: str) -> Iterator[Path]:
     """The file of a module; of a package every file, byte code excepted."""
     spec = importlib.util.find_spec(module)
-    assert spec is not None and spec.origin is not None, module
+    assert spec is not None, module
+    assert spec.origin is not None, module
     if spec.submodule_search_locations is None:
         yield Path(spec.origin)
         return

@@ -76,6 +76,10 @@ _EXAMPLES: Final[dict[str, str]] = {
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
+Where = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names with the values that each stands for in turn."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListedKernel:
     """One ``[[kernel]]``: a kernel, its signatures and the names that they are a product over.
@@ -86,7 +90,7 @@ class ListedKernel:
     place: str
     name: str
     signatures: tuple[str, ...]
-    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    where: Where = ()
 
     @property
     def module(self) -> str:
@@ -148,7 +152,7 @@ class Manifest:
         raise self.refuse(
             place,
             f"there is no package {self.package!r} (looked for {looked}); write "
-            f'{_EXAMPLES["build"]}, the folder that holds it',
+            f"{_EXAMPLES['build']}, the folder that holds it",
         )
 
 
@@ -317,7 +321,7 @@ def _nearest_name(name: str, package: str) -> str:
     return f'name = "{package}.kernels:saxpy"'
 
 
-def _where(path: Path, place: str, data: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _where(path: Path, place: str, data: Mapping[str, Any]) -> Where:
     names: list[tuple[str, tuple[str, ...]]] = []
     for name, values in data.items():
         here = f"{place}.{name}"
@@ -347,6 +351,6 @@ def _build(path: Path, data: Mapping[str, Any]) -> BuildSettings:
         raise _refuse(
             path,
             "build.source",
-            f"{source!r} is not a folder relative to the manifest; write {_EXAMPLES['build.source']}",
+            f"{source!r} is no folder relative to the manifest; write {_EXAMPLES['build.source']}",
         )
     return BuildSettings(source, data.get("package_init", True))

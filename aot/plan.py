@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from tack.aot.enumerate import Instantiation, enumerate_kernels
 from tack.aot.inputs import generator_files
@@ -24,7 +23,7 @@ from tack.model.capabilities import lacking
 from tack.model.errors import CompileError, ManifestError
 from tack.model.signature import Signature
 from tack.model.spelling import advice
-from tack.model.targets import Target, best_first, cpu_family
+from tack.model.targets import CPU_LEVELS, Target, best_first, cpu_family
 from tack.model.variant import Variant
 from tack.render.renderer import Renderer, renderer_for
 from tack.render.source import Source
@@ -76,6 +75,11 @@ class Plan:
         """Every unit, by kernel."""
         return tuple(unit for kernel in self.kernels for unit in kernel.units)
 
+    def select(self, kernel: str) -> Plan | None:
+        """This plan with that kernel alone; None if it has no such kernel."""
+        chosen = tuple(k for k in self.kernels if k.name == kernel)
+        return replace(self, kernels=chosen) if chosen else None
+
 
 def make_plan(manifest: Manifest, *, machine: str, backends: Sequence[str] | None = None) -> Plan:
     """The plan for ``manifest`` on ``machine`` (as `platform.machine` names it).
@@ -105,31 +109,19 @@ def _plan(
     targets: tuple[Target, ...],
     foreign: Mapping[Target, str],
 ) -> Plan:
-    rows = enumerate_kernels(manifest, tree)
     generator = _Generator(manifest)
-    kernels = []
+    kernels: list[KernelPlan] = []
     skipped: list[Skipped] = []
-    for listed in manifest.kernels:
-        mine = [row for row in rows if row.kernel.name == listed.name]
-        for row in mine:
-            skipped += [_skip(row, target, reason) for target, reason in foreign.items()]
-        units = []
-        for target in targets:
-            possible = []
-            for row in mine:
-                reason = lacking(target, row.signature)
-                if reason is None:
-                    possible.append(row)
-                else:
-                    skipped.append(_skip(row, target, reason))
-            units += _units(listed.name, target, possible, generator)
+    for rows in enumerate_kernels(manifest, tree):
+        units, without = _plan_kernel(rows, targets, foreign, generator)
         if not units:
             raise manifest.refuse(
-                listed.place,
-                f"no variant of {listed.name!r} would be built: every row is skipped "
-                f"({skipped[-1].reason})",
+                rows[0].place,
+                f"no variant of {rows[0].kernel.name!r} would be built: every row is skipped "
+                f"({without[-1].reason})",
             )
-        kernels.append(KernelPlan(mine[0].kernel, tuple(units)))
+        kernels.append(KernelPlan(rows[0].kernel, units))
+        skipped += without
     modules = _modules(tree, kernels)
     files = {path for path, _ in modules.values()} | set(tree.files.values())
     return Plan(
@@ -140,6 +132,22 @@ def _plan(
         modules={name: digest for name, (_, digest) in modules.items()},
         inputs=(manifest.path.resolve(), *sorted(files), *generator_files()),
     )
+
+
+def _plan_kernel(
+    rows: Sequence[Instantiation],
+    targets: Sequence[Target],
+    foreign: Mapping[Target, str],
+    generator: _Generator,
+) -> tuple[tuple[Unit, ...], list[Skipped]]:
+    """The units of one kernel's rows, and what is skipped."""
+    units: list[Unit] = []
+    skipped = [_skip(row, target, reason) for row in rows for target, reason in foreign.items()]
+    for target in targets:
+        reasons = {row: lacking(target, row.signature) for row in rows}
+        skipped += [_skip(row, target, reason) for row, reason in reasons.items() if reason]
+        units += _units(target, [row for row in rows if not reasons[row]], generator)
+    return tuple(units), skipped
 
 
 def _choose_targets(
@@ -171,8 +179,6 @@ def _choose_targets(
 
 
 def _levels_of(family: str | None) -> str:
-    from tack.model.targets import CPU_LEVELS
-
     return ", ".join(n for n, level in CPU_LEVELS.items() if level.family == family) or "none"
 
 
@@ -180,11 +186,10 @@ def _skip(row: Instantiation, target: Target, reason: str) -> Skipped:
     return Skipped(row.kernel.name, str(row.signature), str(target), reason)
 
 
-def _units(
-    kernel: str, target: Target, rows: Sequence[Instantiation], generator: _Generator
-) -> Iterator[Unit]:
+def _units(target: Target, rows: Sequence[Instantiation], generator: _Generator) -> Iterator[Unit]:
     suffix = renderer_for(target).suffix
     for index, chunk in enumerate(chunks(rows)):
+        kernel = chunk[0].kernel.name
         sources = tuple(generator.source(row, target) for row in chunk)
         yield Unit(unit_path(kernel, target, index, suffix), kernel, target, sources)
 

@@ -18,20 +18,19 @@ class Row:
     """One signature that a manifest asks for, and the place that asks for it."""
 
     place: str
-    kernel: ListedKernel
     signature: Signature
 
 
-def expand(manifest: Manifest) -> tuple[Row, ...]:
-    """Every row of ``manifest``, in its order.
+def expand(manifest: Manifest, kernel: ListedKernel) -> tuple[Row, ...]:
+    """Every row of one kernel of ``manifest``, in its order.
 
     `ManifestError` for a signature that does not parse, one that two places ask for, and a name
     in ``where`` that no signature uses.
     """
-    return tuple(row for kernel in manifest.kernels for row in _expand_kernel(manifest, kernel))
+    return tuple(_expand(manifest, kernel))
 
 
-def _expand_kernel(manifest: Manifest, kernel: ListedKernel) -> Iterator[Row]:
+def _expand(manifest: Manifest, kernel: ListedKernel) -> Iterator[Row]:
     _check_names(manifest, kernel)
     seen: dict[Signature, str] = {}
     for index, text in enumerate(kernel.signatures):
@@ -49,7 +48,7 @@ def _expand_kernel(manifest: Manifest, kernel: ListedKernel) -> Iterator[Row]:
                     "remove one",
                 )
             seen[signature] = place
-            yield Row(place, kernel, signature)
+            yield Row(place, signature)
 
 
 def _check_names(manifest: Manifest, kernel: ListedKernel) -> None:

@@ -19,10 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise
-        print(
+        sys.stderr.write(
             f"tack-aot: {error.name} is not installed; install what builds need: "
-            f'"{sys.executable}" -m pip install "tack-aot[build]"',
-            file=sys.stderr,
+            f'"{sys.executable}" -m pip install "tack-aot[build]"\n'
         )
         return 1
     return run(arguments)

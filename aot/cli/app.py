@@ -51,7 +51,7 @@ class _Group(click.Group):
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tack.__version__, prog_name="tack-aot")
 def tack_aot() -> None:
-    """Ship numeric kernels prebuilt: plan, render, build and inspect them.
+    r"""Ship numeric kernels prebuilt: plan, render, build and inspect them.
 
     \b
     Example:
@@ -81,5 +81,5 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 def _fail(message: str, status: int = 1) -> int:
-    print(f"tack-aot: {message}", file=sys.stderr)
+    click.echo(f"tack-aot: {message}", err=True)
     return status

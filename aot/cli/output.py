@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import click
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["console", "print_json", "print_table"]
 
-_PIPED_WIDTH = 200
+_PIPED_WIDTH: Final = 200
 
 
 def print_json(document: Any) -> None:
     """Prints ``document`` as JSON."""
-    print(json.dumps(document, indent=2))
+    click.echo(json.dumps(document, indent=2))
 
 
 def console() -> Console:

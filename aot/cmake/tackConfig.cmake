@@ -6,17 +6,28 @@
 # builds the bundle of a manifest as the target <name>, part of `all`, and installs it into
 # <folder>/_tack, by default that of the manifest's package.
 
+# --- Refusals ------------------------------------------------------------------------------------
+# A sentence that the user needs, also as a file, which tack-aot build reads back. CMake wraps what
+# is not indented, and would break up a line with a caret under it.
+file(REMOVE "${CMAKE_BINARY_DIR}/tack/refusal.txt")
+
+function(_tack_refuse message)
+  file(WRITE "${CMAKE_BINARY_DIR}/tack/refusal.txt" "${message}")
+  string(REPLACE "\n" "\n  " message "${message}")
+  message(FATAL_ERROR "  ${message}")
+endfunction()
+
 # --- CMake ---------------------------------------------------------------------------------------
 # 3.25 is the first whose Makefiles and Ninja files treat DEPFILE and byproducts alike.
 if(CMAKE_VERSION VERSION_LESS 3.25)
-  message(FATAL_ERROR
-    "tack needs CMake 3.25 or newer, and this is ${CMAKE_VERSION}: python -m pip install cmake")
+  _tack_refuse("\
+tack needs CMake 3.25 or newer, and this is ${CMAKE_VERSION}: python -m pip install cmake")
 endif()
 
 # --- The platform --------------------------------------------------------------------------------
 if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  message(FATAL_ERROR
-    "tack builds kernel libraries for Linux only so far, and this builds for ${CMAKE_SYSTEM_NAME}")
+  _tack_refuse("\
+tack builds kernel libraries for Linux only so far, and this builds for ${CMAKE_SYSTEM_NAME}")
 endif()
 
 # --- The C compiler ------------------------------------------------------------------------------
@@ -29,16 +40,16 @@ if(NOT "C" IN_LIST _tack_languages)
   if(NOT CMAKE_C_COMPILER)
     # Not kept in the cache, so that the next configuration looks again.
     unset(CMAKE_C_COMPILER CACHE)
-    message(FATAL_ERROR
-      "tack needs a C compiler to build kernels, and CMake finds none: install gcc or clang, or "
-      "name one in the environment variable CC")
+    _tack_refuse("\
+tack needs a C compiler to build kernels, and CMake finds none: install gcc or clang, or \
+name one in the environment variable CC")
   endif()
   enable_language(C)
 endif()
 if(NOT CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang|AppleClang)$")
-  message(FATAL_ERROR
-    "tack builds kernels with gcc or clang, and ${CMAKE_C_COMPILER} is ${CMAKE_C_COMPILER_ID}: "
-    "name one in the environment variable CC, in a fresh build folder")
+  _tack_refuse("\
+tack builds kernels with gcc or clang, and ${CMAKE_C_COMPILER} is ${CMAKE_C_COMPILER_ID}: \
+name one in the environment variable CC, in a fresh build folder")
 endif()
 
 # --- Python --------------------------------------------------------------------------------------
@@ -52,14 +63,14 @@ endif()
 function(tack_add_kernels name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "MANIFEST;DESTINATION" "TARGETS")
   if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES OR NOT arg_MANIFEST)
-    message(FATAL_ERROR
-      "tack_add_kernels(${ARGV}): write "
-      "tack_add_kernels(<name> MANIFEST tack-aot.toml [TARGETS cpu] [DESTINATION <folder>])")
+    _tack_refuse("\
+tack_add_kernels(${ARGV}): write \
+tack_add_kernels(<name> MANIFEST tack-aot.toml [TARGETS cpu] [DESTINATION <folder>])")
   endif()
   cmake_path(ABSOLUTE_PATH arg_MANIFEST NORMALIZE)
   if(NOT EXISTS "${arg_MANIFEST}")
-    message(FATAL_ERROR
-      "tack_add_kernels(${name}): there is no manifest ${arg_MANIFEST}; `tack-aot init` writes one")
+    _tack_refuse("\
+tack_add_kernels(${name}): there is no manifest ${arg_MANIFEST}; `tack-aot init` writes one")
   endif()
 
   set(work "${CMAKE_CURRENT_BINARY_DIR}/tack/${name}")
@@ -110,7 +121,7 @@ function(_tack_plan work manifest targets)
     return()
   endif()
 
-  file(REMOVE "${work}/plan.sha256" "${work}/plan.error")
+  file(REMOVE "${work}/plan.sha256")
   file(MAKE_DIRECTORY "${work}")
   _tack_manifest_options(options "${manifest}" "${targets}")
   _tack_command(command plan ${options} --output "${work}/plan.cmake")
@@ -119,15 +130,13 @@ function(_tack_plan work manifest targets)
     if(message)
       message(STATUS "tack: ${message}") # what the kernels' modules print
     endif()
-  elseif(message MATCHES "No module named '?tack" OR NOT status MATCHES "^[0-9]+$")
-    message(FATAL_ERROR
-      "${Python_EXECUTABLE} has no tack to build kernels with (${status}): "
-      "\"${Python_EXECUTABLE}\" -m pip install 'tack-aot[build]', or name another Python with "
-      "-DPython_EXECUTABLE=...")
+  elseif(message MATCHES "(^|\n)tack-aot: " OR NOT message MATCHES "No module named '?tack|^$")
+    _tack_refuse("${message}")
   else()
-    file(WRITE "${work}/plan.error" "${message}")
-    string(REPLACE "\n" "\n  " message "  ${message}") # indented, CMake does not wrap it
-    message(FATAL_ERROR "${message}")
+    _tack_refuse("\
+${Python_EXECUTABLE} has no tack to build kernels with (${status}): \
+\"${Python_EXECUTABLE}\" -m pip install 'tack-aot[build]', or name another Python with \
+-DPython_EXECUTABLE=...")
   endif()
   _tack_digest(digest "${work}/plan.cmake" "${manifest}" "${targets}")
   file(WRITE "${work}/plan.sha256" "${digest}")

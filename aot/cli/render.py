@@ -1,0 +1,87 @@
+"""``tack-aot render``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from tack.aot.cli.options import (
+    FOLDER,
+    json_option,
+    machine_option,
+    manifest_option,
+    targets_option,
+)
+from tack.aot.cli.output import print_json
+from tack.aot.emit import unit_texts, write_if_changed
+from tack.aot.listing import unit_ir
+from tack.aot.manifest import read_manifest
+from tack.aot.plan import Plan, open_plan
+from tack.model.errors import ManifestError
+from tack.model.spelling import advice
+
+__all__ = ["command"]
+
+_FORMS: Final[dict[str, Callable[[Plan], dict[str, str]]]] = {"c": unit_texts, "ir": unit_ir}
+
+
+@click.command("render")
+@manifest_option
+@targets_option
+@machine_option
+@click.option("--kernel", metavar="NAME", help="Render this kernel only, such as pkg.mod:saxpy.")
+@click.option(
+    "--emit", type=click.Choice(list(_FORMS)), default="c", show_default=True, help="What to write."
+)
+@click.option("-o", "--output", type=FOLDER, help="Write files below this folder, not to stdout.")
+@json_option
+def command(
+    *,
+    manifest: Path,
+    targets: Sequence[str] | None,
+    machine: str,
+    kernel: str | None,
+    emit: str,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    r"""Write the sources that a build would compile: C, or the intermediate form before it.
+
+    \b
+    Example:
+      $ tack-aot render --kernel mykernels.kernels:saxpy
+      $ tack-aot render --output rendered
+    """
+    with open_plan(read_manifest(manifest), machine=machine, backends=targets) as plan:
+        texts = _FORMS[emit](_only(plan, kernel))
+    if output is not None:
+        changed = [path for path, text in texts.items() if write_if_changed(output / path, text)]
+        _report(output, texts, changed, as_json)
+    elif as_json:
+        print_json({"files": texts})
+    else:
+        for path, text in texts.items():
+            click.echo(f"/* ---- {path} ---- */\n{text}", nl=False)
+
+
+def _only(plan: Plan, kernel: str | None) -> Plan:
+    """The plan with one kernel, or all of it."""
+    if kernel is None:
+        return plan
+    chosen = plan.select(kernel)
+    if chosen is None:
+        names = [k.name for k in plan.kernels]
+        raise ManifestError(
+            f"{plan.manifest.path}: no kernel {kernel!r} is listed; {advice(kernel, names)}"
+        )
+    return chosen
+
+
+def _report(output: Path, texts: Any, changed: Sequence[str], as_json: bool) -> None:
+    if as_json:
+        print_json({"folder": str(output), "files": list(texts), "changed": list(changed)})
+    else:
+        click.echo(f"{len(texts)} files in {output}, {len(changed)} of them changed")

@@ -1,0 +1,108 @@
+"""Building a bundle without a project of one's own: a CMake project is written and run.
+
+There is one build system; this is a caller of it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tack.aot.cmake import cmake_dir
+from tack.aot.emit import write_if_changed
+from tack.aot.manifest import Manifest
+from tack.aot.tools import generator_options, need_tool
+from tack.model.bundle import FOLDER
+from tack.model.errors import ManifestError, ToolchainError
+
+__all__ = ["Build", "build_bundle"]
+
+_TARGET: Final = "kernels"
+
+_PROJECT: Final = """\
+# Written by tack-aot build; edits are lost.
+cmake_minimum_required(VERSION 3.25)
+project(tack_build LANGUAGES NONE)
+
+find_package(tack CONFIG REQUIRED)
+tack_add_kernels({name} MANIFEST "{manifest}"{targets})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A bundle that was built: its folder, and the folder of the build, to be used again."""
+
+    bundle: Path
+    work: Path
+
+
+def build_bundle(
+    manifest: Manifest,
+    output: Path,
+    work: Path,
+    *,
+    backends: Sequence[str] | None = None,
+    verbose: bool = False,
+) -> Build:
+    """Builds the bundle of ``manifest`` into ``output/<package>/_tack``.
+
+    ``work`` holds what the next build need not do again. With ``verbose`` CMake's own output is
+    shown as it comes. `ToolchainError` where a tool is missing or fails.
+    """
+    cmake = need_tool("cmake")
+    work = work.resolve()
+    _write_project(manifest, work / "project", backends)
+    configure = [
+        *(str(cmake), "-S", str(work / "project"), "-B", str(work / "cmake")),
+        *generator_options(),
+        f"-Dtack_DIR={cmake_dir()}",
+        f"-DPython_EXECUTABLE={sys.executable}",
+        "-DCMAKE_BUILD_TYPE=Release",
+    ]
+    refusal = work / "cmake" / "tack" / "refusal.txt"
+    _run(configure, "configuring", verbose=verbose, refusal=refusal)
+    _run([str(cmake), "--build", str(work / "cmake"), "--parallel"], "compiling", verbose=verbose)
+    prefix = output.resolve()
+    _run(
+        [str(cmake), "--install", str(work / "cmake"), "--prefix", str(prefix)],
+        "installing",
+        verbose=verbose,
+    )
+    return Build(prefix.joinpath(*manifest.package.split("."), FOLDER), work)
+
+
+def _write_project(manifest: Manifest, folder: Path, backends: Sequence[str] | None) -> None:
+    path = str(manifest.path.resolve())
+    for character in '\\"$;':
+        if character in path:
+            raise ManifestError(
+                f"{manifest.path}: CMake cannot take a path with {character} in it; move the "
+                "package elsewhere"
+            )
+    targets = f" TARGETS {' '.join(backends)}" if backends is not None else ""
+    text = _PROJECT.format(name=_TARGET, manifest=path, targets=targets)
+    write_if_changed(folder / "CMakeLists.txt", text)
+
+
+def _run(command: Sequence[str], what: str, *, verbose: bool, refusal: Path | None = None) -> None:
+    """Runs a program; an error shows what it printed, or only what tack itself refused."""
+    done = subprocess.run(
+        command,
+        check=False,
+        stdout=sys.stderr if verbose else subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode == 0:
+        return
+    if refusal is not None and refusal.is_file():
+        message = refusal.read_text(encoding="utf-8").strip()
+        raise ToolchainError(message.removeprefix("tack-aot: "))
+    shown = "" if verbose else f":\n{done.stdout.rstrip()}"
+    raise ToolchainError(f"{what} failed ({Path(command[0]).name}: {done.returncode}){shown}")
