@@ -1,4 +1,4 @@
-"""The oracle against facts that do not come from tack: CPython, NumPy, fractions, the language page."""
+"""The oracle against facts that are not tack: CPython, NumPy, fractions, the language page."""
 
 from __future__ import annotations
 

@@ -8,10 +8,13 @@ functions    device functions
 kernels      the whole program: `programs()` is the hypothesis strategy
 pairs        which constructs occurred inside which
 module       importing a program's text
+series       many programs from one seed
+reduce       a smaller program that is still wrong
 """
 
 from .kernels import programs
 from .module import load_module
 from .program import Program
+from .series import collect
 
-__all__ = ["Program", "load_module", "programs"]
+__all__ = ["Program", "collect", "load_module", "programs"]

@@ -74,7 +74,7 @@ class Expressions:
                 (self._bits_b, 1),
                 (self._choice_b, 1),
                 (self._cast_b, 1),
-                (self._call_b, 1),
+                (self._call_b, 2),
             ],
         }
         self._kinds = {
@@ -92,7 +92,7 @@ class Expressions:
             (of(self._absolute), 1),
             (of(self._extreme), 2),
             (of(self._choice), 2),
-            (of(self._call), 2),
+            (of(self._call), 3),
         ]
 
     # Choices.
@@ -128,7 +128,7 @@ class Expressions:
         return self.value(self.pick(["I", "F", "U", "B"]), scope, depth)
 
     def _typed(self, family: str, term: Term) -> Term:
-        if not term.weak:
+        if not term.weak or family == "B":
             return term
         return Term(f"tack.{self.pick(DTYPES_OF[family])}({term.text})")
 
@@ -365,11 +365,10 @@ class Expressions:
     # Device functions.
 
     def _call(self, family: str, scope: Scope, depth: int) -> Term:
-        for function in self.pick([self.functions, self.functions[::-1]]):
-            if function.results == (family,):
-                text = self.call(function, scope, depth)
-                if text is not None:
-                    return Term(text)
+        known = [each for each in self.functions if each.results == (family,)]
+        text = self.call(self.pick(known), scope, depth) if known else None
+        if text is not None:
+            return Term(text)
         return self._leaf(family, scope)
 
     def _call_b(self, scope: Scope, depth: int) -> Term:

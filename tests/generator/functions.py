@@ -38,7 +38,7 @@ def write_function(name: str, statements: Statements, arrays: list[Array]) -> li
     signature += [each for each, _ in parameters[: len(parameters) - len(defaults)]]
     signature += defaults
     procedure = array is not None and array.own != () and chance(50)
-    results = () if procedure else tuple(pick(FAMILIES) for _ in range(pick([1, 1, 1, 2, 3])))
+    results = () if procedure else tuple(pick(FAMILIES) for _ in range(pick([1, 1, 1, 1, 2, 3])))
     place = Place(depth=1, results=results)
     body = _body(statements, scope, place)
     function = Function(name, tuple(parameters), len(defaults), results, array, indices)

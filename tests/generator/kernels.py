@@ -62,7 +62,7 @@ class _Kernel:
         self.scope.arrays = [each.array for each in self.parameters if each.array is not None]
         constants = self._constants()
         functions: list[str] = []
-        for at in range(self.number(0, 3)):
+        for at in range(self.number(0, 5)):
             functions += write_function(f"helper_{at}", self.statements, self.scope.arrays)
         place = Place(iteration=True)
         body = self.statements.block(self.scope, place, 5)
@@ -128,8 +128,8 @@ class _Kernel:
         names = [self.scope.fresh(each) for each in ("i", "j", "k2")[:dims]]
         for each in names:
             self.scope.variables.append(Variable(each, "I", writable=False))
-        if dims > 1 or self.chance(10):
-            most = {1: 6, 2: 4, 3: 3}[dims]
+        if dims > 1:
+            most = {2: 4, 3: 3}[dims]
             bounds = [self._bound(most) for _ in range(dims)]
             texts = ", ".join(text for text, _ in bounds)
             header = f"for {', '.join(names)} in tack.ndrange({texts}):"

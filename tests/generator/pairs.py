@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Sequence
 
 __all__ = ["Pair", "expected", "pairs_of"]
 
@@ -82,7 +83,24 @@ class _Recorder(ast.NodeVisitor):
         else:
             self._inside(name, children)
 
-    def _inside(self, name: str, children: list[ast.AST] | list[ast.stmt]) -> None:
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.value, ast.Attribute):
+            self._inside("shape", [])
+            return
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        reduced = [_reduced(each) for each in indices]
+        if isinstance(node.ctx, ast.Load):
+            self._inside("load", reduced)
+        else:
+            for each in reduced:
+                self.visit(each)
+
+    def visit_For(self, node: ast.For) -> None:
+        assert isinstance(node.iter, ast.Call)
+        bounds: list[ast.AST] = [_reduced(each) for each in node.iter.args]
+        self._inside("for" if self._around else "parallel", [*bounds, *node.body])
+
+    def _inside(self, name: str, children: Sequence[ast.AST]) -> None:
         if self._around:
             self.pairs[self._around[-1], name] += 1
         self._around.append(name)
@@ -92,8 +110,6 @@ class _Recorder(ast.NodeVisitor):
 
     def _name(self, node: ast.AST) -> str | None:
         match node:
-            case ast.For():
-                return "for" if self._around else "parallel"
             case ast.Assign(targets=[ast.Tuple()]):
                 return "tuple"
             case ast.Assign(targets=[ast.Subscript()]):
@@ -118,10 +134,6 @@ class _Recorder(ast.NodeVisitor):
                 return "compare" if len(ops) == 1 else "chain"
             case ast.IfExp():
                 return "choice"
-            case ast.Subscript(value=ast.Attribute()):
-                return "shape"
-            case ast.Subscript():
-                return "load"
             case ast.Constant() if self._around and self._around[-1] != "literal":
                 return "literal"
             case ast.keyword():
@@ -130,13 +142,21 @@ class _Recorder(ast.NodeVisitor):
                 return self._called(function)
         return _STATEMENTS.get(type(node))  # type: ignore[arg-type]
 
-    def _called(self, function: ast.expr) -> str | None:
+    def _called(self, function: ast.expr) -> str:
         name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
-        if name in ("range", "ndrange"):
-            return None
         if name.startswith("helper"):
             return "call"
         return _CALLS.get(name, "cast")
+
+
+def _reduced(node: ast.expr) -> ast.expr:
+    """An index or a bound without what keeps it within limits."""
+    match node:
+        case ast.BinOp(left=inner, op=ast.Mod()):
+            return inner
+        case ast.BinOp(op=ast.Add(), right=ast.BinOp(left=inner, op=ast.Mod())):
+            return inner
+    return node
 
 
 def pairs_of(source: str) -> Counter[Pair]:

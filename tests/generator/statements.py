@@ -163,8 +163,8 @@ class Statements:
         """The right side of an augmented assignment: nothing weak alone with what may be weak."""
         if op == "**=":
             return str(self.number(0, 3))
-        if family == "F" and self.chance(20):
-            family = self.pick(["I", "U"])
+        if family != "B" and self.chance(25):
+            family = self.pick(["B", "I", "U"] if family == "F" else ["B"])
         return self.expressions.strong(family, scope, self._depth()).text
 
     def _tuple(self, scope: Scope, place: Place) -> Lines:
@@ -295,17 +295,23 @@ class Statements:
         inner = scope.nested()
         inner.variables.append(Variable(count, "I", writable=False))
         test = f"{count} < {limit}"
-        match self.number(0, 3):
+        lines: Lines = []
+        match self.number(0, 4):
             case 0:
                 start, step = 0, f"{count} += 1"
             case 1:
                 start, step = 0, f"{count} += 1"
-                test = f"{test} and {self.expressions.condition(inner, 2)}"
+                lines = [f"if {count} >= {limit}:", "    break"]
+                test = self.expressions.condition(inner, 3)
             case 2:
+                start, step = 0, f"{count} += 1"
+                test = f"{test} and {self.expressions.condition(inner, 2)}"
+            case 3:
                 start, step = 0, f"{count} = {count} + 1"
                 test = f"{self.expressions.condition(inner, 2)} and {test}"
             case _:
                 start, step, test = limit, f"{count} -= 1", count
-        body = indent([step]) + self.nested(inner, replace(place, loops=place.loops + 1))
+        lines.append(step)
+        body = indent(lines) + self.nested(inner, replace(place, loops=place.loops + 1))
         scope.variables.append(Variable(count, "I", writable=False))
         return [f"{count} = {start}", f"while {test}:", *body]

@@ -30,7 +30,7 @@ from .types import (
     loaded,
     settled,
 )
-from .values import Value, lift, literal, value_type
+from .values import Value, is_known, lift, literal, value_type
 
 __all__ = ["RESULT", "Analysis", "Analyzer", "annotation", "bind"]
 
@@ -118,7 +118,9 @@ class _Rounds:
         self.node = syntax(function)
         self.base: dict[str, Type] = {}
         self.arguments = dict(zip((each.arg for each in parameters(self.node)), types, strict=True))
-        self.names = _local_names(self.node)
+        assigned = _assigned_names(self.node)
+        self.names = assigned | set(self.arguments)
+        self.transparent = (set(self.arguments) - assigned) | {RESULT}
         self.locals: dict[str, Type] = {}
         self.choices: dict[ast.expr, Type] = {}
         self.final = False
@@ -130,14 +132,16 @@ class _Rounds:
             weak = {
                 name: settled(t)
                 for name, t in self.locals.items()
-                if settled(t) != t and self.base.get(name) != settled(t)
+                if name not in self.transparent and settled(t) != t
             }
             if not weak:
                 break
             self.base.update(weak)
         self.final = True
         self._round()
-        kept = {name: loaded(t) for name, t in self.locals.items()}
+        kept = {
+            name: t if name in self.transparent else loaded(t) for name, t in self.locals.items()
+        }
         return Analysis(self.function, self.node, kept, self.choices)
 
     def _fixpoint(self) -> None:
@@ -251,7 +255,7 @@ class _Rounds:
                 return literal(number).type
             case ast.Name(id=name) if name in self.names:
                 t = self.locals.get(name)
-                return None if t is None else loaded(t)
+                return t if t is None or name in self.transparent else loaded(t)
             case ast.Subscript(value=value, slice=index):
                 return self._subscript(value, index)
             case ast.Name() | ast.Attribute():
@@ -281,9 +285,8 @@ class _Rounds:
                 self._truth(test)
                 t = join(self.type(body), self.type(orelse))
                 if t is not None:
-                    self.choices[node] = loaded(t)
-                    return loaded(t)
-                return None
+                    self.choices[node] = t
+                return t
             case ast.Tuple(elts=elements):
                 types = [self.type(each) for each in elements]
                 return None if None in types else tuple(types)  # type: ignore[arg-type]
@@ -363,9 +366,7 @@ class _Rounds:
 
 
 def _known_literal(t: Type) -> Value | None:
-    if isinstance(t, WeakInt) and t.literal and t.low is not None and t.low == t.high:
-        return Value(t, t.low)
-    return None
+    return Value(t, t.low) if isinstance(t, WeakInt) and is_known(t) else None
 
 
 def _apply(op: str, a: Value, b: Value) -> Any:
@@ -389,10 +390,10 @@ _METHODS = {
 }
 
 
-def _local_names(node: ast.FunctionDef) -> set[str]:
-    """Parameters and whatever the function assigns."""
-    names = {each.arg for each in parameters(node)}
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            names.add(each.id)
-    return names
+def _assigned_names(node: ast.FunctionDef) -> set[str]:
+    """Whatever the function assigns."""
+    return {
+        each.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }

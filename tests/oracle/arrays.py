@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import numbers, rules
-from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, WeakInt, is_integer
-from .values import Value, lift
+from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, is_integer
+from .values import Value, is_known, lift
 
 __all__ = ["Access", "Array", "OutOfBounds", "array_dtype"]
 
@@ -61,7 +61,7 @@ class Array:
             value = lift(each)
             if not is_integer(value.type):
                 raise OracleRefused(f"an index of type {value.type}")
-            if isinstance(value.type, WeakInt) and value.type.literal and value.payload < 0:
+            if is_known(value.type) and value.payload < 0:
                 raise OracleRefused("a negative literal index")
             at = numbers.convert(value.payload, I64)
             if not 0 <= at < extent:

@@ -199,6 +199,8 @@ def run(
     Raises `OracleRefused` before anything is stored if the language page refuses the program.
     """
     function = unwrap(kernel)
+    if sum(isinstance(each, ast.For) for each in syntax(function).body) != 1:
+        raise OracleRefused("a kernel has one outermost parallel loop")
     current = 0
 
     def watch(kind: str, address: int, size: int) -> None:

@@ -13,8 +13,11 @@ Written from the language page alone. Where it is silent the choice is stated he
   dividing one by zero is refused. Arithmetic that reads a weak local is done in i64, has no known
   range (`low` and `high` are `None`) and takes what it meets. Weak floats are computed in f64.
 * `/` of two weak numbers is a weak float. `sqrt` of integers is f32, as their quotient is.
-* A local that is assigned only literals stays weak; a copy of it, a conditional expression and
-  arithmetic are not literals, and a local that ends weak through them is i64 or the default float.
+* A local that is assigned only literals stays weak. Reading it is no literal: a local that ends
+  weak through copies of such locals, or arithmetic on them, is i64 or the default float.
+* A conditional expression is a literal if both branches are, with the range of both. Functions are
+  inlined: a parameter that its function does not assign stands for its argument, and a call for
+  what is returned, weak or not; a parameter that is assigned is a local that the call sets.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from .types import (
     is_weak,
 )
 
-__all__ = ["Value", "call_builtin", "cast", "lift", "literal", "to", "value_type"]
+__all__ = ["Value", "call_builtin", "cast", "is_known", "lift", "literal", "to", "value_type"]
 
 Payload = Any
 _WEAK: dict[str, Callable[[Any, Any], Any]] = {
@@ -130,22 +130,13 @@ def cast(t: Dtype, operand: Any) -> Value:
     return Value(t, numbers.convert(lift(operand).payload, t))
 
 
-def _weak_value(t: Scalar, payload: Payload) -> Value:
-    """A weak result; what was computed from literals alone is a literal of known value."""
-    if isinstance(t, WeakInt) and t.literal:
-        t = WeakInt(payload, payload, literal=True)
-    if isinstance(t, WeakFloat):
-        payload = float(payload)
-    return Value(t, payload)
-
-
 def _binary(op: str, left: Any, right: Any) -> Value:
     a, b = lift(left), lift(right)
-    if op == "**" and _is_negative_literal(b):
+    if op == "**" and is_known(b.type) and b.payload < 0:
         raise OracleRefused("a negative literal exponent")
     result, operand = rules.binary(op, a.type, b.type)
     if isinstance(operand, WeakInt):
-        return _weak_integers(op, a.payload, b.payload, operand)
+        return _weak_integers(op, a, b, operand)
     if isinstance(operand, WeakFloat):
         operand = F64
     if operand.kind == "float":
@@ -158,22 +149,19 @@ def _binary(op: str, left: Any, right: Any) -> Value:
     return Value(result, bool(integer) if operand == BOOL else integer)
 
 
-def _weak_integers(op: str, a: int, b: int, t: WeakInt) -> Value:
-    """Literals combine exactly; what reads a weak local is computed in i64."""
-    if not t.literal:
-        return Value(t, numbers.int_binary(op, a, b, I64))
+def _weak_integers(op: str, a: Value, b: Value, t: WeakInt) -> Value:
+    """Literals combine exactly; what is not known to be one value is computed in i64."""
+    if not (is_known(a.type) and is_known(b.type)):
+        return Value(t, numbers.int_binary(op, a.payload, b.payload, I64))
     try:
-        return _weak_value(t, _WEAK[op](a, b))
+        return literal(_WEAK[op](a.payload, b.payload))
     except (ZeroDivisionError, ValueError, OverflowError) as error:
         raise OracleRefused(f"arithmetic on literals: {error}") from None
 
 
-def _is_literal(t: Type) -> bool:
-    return isinstance(t, WeakInt) and t.literal
-
-
-def _is_negative_literal(value: Value) -> bool:
-    return bool(_is_literal(value.type) and value.payload < 0)
+def is_known(t: Type) -> bool:
+    """Whether an integer of this type is one literal, whose value is the type's bound."""
+    return isinstance(t, WeakInt) and t.literal and t.low is not None and t.low == t.high
 
 
 def _compare(op: str, left: Any, right: Any) -> Value:
@@ -186,8 +174,10 @@ def _unary(op: str, value: Value) -> Value:
     t = rules.unary(op, value.type)
     payload = _payload(value, t)
     exact = -payload if op == "-" else ~payload if op == "~" else payload
+    if is_known(value.type):
+        return literal(int(exact))
     if is_weak(t):
-        return _weak_value(t, exact if is_float(t) or _is_literal(t) else numbers.wrap(exact, I64))
+        return Value(t, exact if is_float(t) else numbers.wrap(int(exact), I64))
     assert isinstance(t, Dtype)
     return Value(t, exact if t.kind == "float" else numbers.wrap(exact, t))
 
@@ -219,10 +209,12 @@ def _operators() -> None:
 _operators()
 
 
-def _absolute(t: Scalar, payload: Payload) -> Payload:
-    if isinstance(t, Dtype) and t.kind in ("signed", "unsigned"):
-        return numbers.wrap(abs(payload), t)
-    return abs(payload)
+def _absolute(t: Dtype | WeakInt | WeakFloat, payload: Payload) -> Payload:
+    if isinstance(t, WeakInt):
+        return numbers.wrap(abs(payload), I64)
+    if isinstance(t, WeakFloat) or t.kind == "float":
+        return abs(payload)
+    return numbers.wrap(abs(payload), t)
 
 
 _ROUND: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -255,9 +247,7 @@ def call_builtin(name: str, *arguments: Any) -> Value:
             exact = numbers.sqrt(floats[0])
         else:
             exact = numbers.fma(floats[0], floats[1], floats[2], result)
-    if is_weak(result):
-        return _weak_value(result, exact)
-    return Value(result, exact)
+    return Value(result, float(exact) if isinstance(result, WeakFloat) else exact)
 
 
 def _round(name: str, t: Scalar, payload: Payload) -> Payload:
