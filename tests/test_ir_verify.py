@@ -1,0 +1,646 @@
+"""Each invariant of the IR has a broken tree that trips it, at the stage from which it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from ir_building import array, binary, kernel, lowered, name, prepared, scalar
+
+from tack.ir import nodes as ir
+from tack.ir.verify import STAGES, verify_ir
+from tack.model.dtypes import DType, bool_, f32, i8, i32, i64, u8
+from tack.model.errors import IRVerificationError
+
+Make = Callable[[], ir.IRFunction]
+
+
+def one(value: int = 1, dtype: DType | None = i64) -> ir.IRConstant:
+    return ir.IRConstant(value, dtype)
+
+
+def weak(value: float) -> ir.IRConstant:
+    return ir.IRConstant(value, weak=True)
+
+
+def assign(value: ir.Expression, dtype: DType | None = i64) -> ir.IRAssign:
+    return ir.IRAssign("t", value, dtype)
+
+
+def typed(*body: ir.Statement, **more: DType) -> ir.IRFunction:
+    """A kernel with a local t of i64."""
+    params = [array("x", f32), scalar("n"), array("m", i64, None, None)]
+    return kernel(params, body, locals={"t": i64, **more})
+
+
+def valued(value: ir.Expression, dtype: DType = i64) -> ir.IRFunction:
+    """A typed kernel that assigns ``value`` to t."""
+    return kernel([array("x", f32), scalar("n")], [assign(value, dtype)], locals={"t": dtype})
+
+
+def with_function(change: Callable[[ir.IRFunction], None]) -> Make:
+    def make() -> ir.IRFunction:
+        function = typed(assign(one()))
+        change(function)
+        return function
+
+    return make
+
+
+def set_body(*statements: ir.Statement) -> Callable[[ir.IRFunction], None]:
+    def change(function: ir.IRFunction) -> None:
+        function.body = list(statements)
+
+    return change
+
+
+def loop(*body: ir.Statement) -> ir.IRParallelFor:
+    return ir.IRParallelFor(["i"], [one()], list(body))
+
+
+def sequential(
+    *body: ir.Statement, var: str = "k", step: ir.Expression | None = None, end: DType = i64
+) -> ir.IRSequentialFor:
+    return ir.IRSequentialFor(var, one(0), one(9, end), step or one(), list(body))
+
+
+SHARED = assign(one())
+
+BROKEN: list[tuple[str, str, str, str, Make]] = [
+    # what is wrong: (words of the message, kind, path, the stage from which it is checked, tree)
+    ("0 parallel loops", "IRFunction", "the root", "lowered", with_function(set_body())),
+    (
+        "2 parallel loops",
+        "IRFunction",
+        "the root",
+        "lowered",
+        with_function(set_body(loop(), loop())),
+    ),
+    (
+        "not the whole body",
+        "IRParallelFor",
+        "body[1]",
+        "lowered",
+        with_function(set_body(assign(one()), loop())),
+    ),
+    (
+        "2 parallel loops",
+        "IRFunction",
+        "the root",
+        "lowered",
+        with_function(set_body(loop(loop()))),
+    ),
+    (
+        "2 index variables and 1 extents",
+        "IRParallelFor",
+        "body[0]",
+        "lowered",
+        lambda: kernel([], [], index_vars=["i", "j"]),
+    ),
+    (
+        "'i' is declared twice",
+        "IRParallelFor",
+        "body[0]",
+        "lowered",
+        lambda: kernel([], [], index_vars=["i", "i"], extents=[one(), one()]),
+    ),
+    (
+        "'i' is declared twice",
+        "IRParallelFor",
+        "body[0]",
+        "lowered",
+        lambda: kernel([scalar("i")], []),
+    ),
+    (
+        "'n' is declared twice",
+        "IRParam",
+        "params[1]",
+        "lowered",
+        lambda: kernel([scalar("n"), scalar("n")], []),
+    ),
+    (
+        "'n' has no dtype",
+        "IRParam",
+        "params[0]",
+        "lowered",
+        lambda: kernel([ir.IRParam("n")], []),
+    ),
+    (
+        "'x' has 4 dimensions",
+        "IRParam",
+        "params[0]",
+        "lowered",
+        lambda: kernel([array("x", f32, None, None, None, None)], []),
+    ),
+    ("break outside", "IRBreak", "body[0].body[0]", "lowered", lambda: typed(ir.IRBreak())),
+    (
+        "break outside",
+        "IRBreak",
+        "body[0].body[0].then_body[0]",
+        "lowered",
+        lambda: typed(ir.IRIf(one(1, bool_), [ir.IRBreak()])),
+    ),
+    (
+        "value holds IRBreak, not Expression",
+        "IRAssign",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRAssign("t", ir.IRBreak())),  # type: ignore[arg-type]
+    ),
+    (
+        "body holds IRConstant, not Statement",
+        "IRParallelFor",
+        "body[0]",
+        "lowered",
+        lambda: typed(one()),  # type: ignore[arg-type]
+    ),
+    (
+        "value holds NoneType",
+        "IRAssign",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRAssign("t", None)),  # type: ignore[arg-type]
+    ),
+    (
+        "stands in another place",
+        "IRAssign",
+        "body[0].body[1]",
+        "lowered",
+        lambda: typed(SHARED, SHARED),
+    ),
+    (
+        "'q' is read before",
+        "IRName",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: typed(assign(name("q"))),
+    ),
+    (
+        "'t' is read before",
+        "IRName",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: typed(assign(name("t"))),
+    ),
+    (
+        "'x' is read as a scalar",
+        "IRName",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: typed(assign(name("x"))),
+    ),
+    (
+        "'n' is assigned",
+        "IRAssign",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRAssign("n", one(), i64)),
+    ),
+    (
+        "'i' is assigned",
+        "IRSequentialFor",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(sequential(var="i")),
+    ),
+    (
+        "reads 't', which is no scalar parameter",
+        "IRName",
+        "body[0].extents[0]",
+        "lowered",
+        lambda: kernel([], [assign(one())], extents=[name("t")], locals={"t": i64}),
+    ),
+    (
+        "an extent reads an array element",
+        "IRArrayLoad",
+        "body[0].extents[0]",
+        "lowered",
+        lambda: kernel([array("x")], [], extents=[ir.IRArrayLoad("x", [one()], i64)]),
+    ),
+    (
+        "not the whole extent",
+        "IRTripCount",
+        "body[0].extents[0].operand",
+        "lowered",
+        lambda: kernel(
+            [], [], extents=[ir.IRUnaryOp("-", ir.IRTripCount(one(), one(), one(), i64), i64)]
+        ),
+    ),
+    (
+        "a trip count outside",
+        "IRTripCount",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: typed(assign(ir.IRTripCount(one(), one(), one(), i64))),
+    ),
+    (
+        "unknown operator '<>'",
+        "IRCompare",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRCompare("<>", one(), one(), bool_), bool_),
+    ),
+    (
+        "unknown operator 'xor'",
+        "IRBoolOp",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRBoolOp("xor", one(1, bool_), one(1, bool_), bool_), bool_),
+    ),
+    (
+        "unknown operator '+'",
+        "IRUnaryOp",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRUnaryOp("+", one(), i64)),
+    ),
+    (
+        "unknown operator '@'",
+        "IRBinOp",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRBinOp("@", one(), one(), i64)),
+    ),
+    (
+        "unknown builtin 'sin'",
+        "IRCall",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRCall("sin", [one()], i64)),
+    ),
+    (
+        "min takes 2 operands, not 1",
+        "IRCall",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRCall("min", [one()], i64)),
+    ),
+    (
+        "'n' is no array parameter",
+        "IRArrayLoad",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRArrayLoad("n", [one()], i64)),
+    ),
+    (
+        "2 indices of 'x', not 1",
+        "IRArrayStore",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRArrayStore("x", [one(), one()], ir.IRConstant(1.0, f32))),
+    ),
+    (
+        "'x' has no dimension 1",
+        "IRDimSize",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRDimSize("x", 1, i64)),
+    ),
+    (
+        "a constant holds str",
+        "IRConstant",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRConstant("1", i64)),  # type: ignore[arg-type]
+    ),
+    (
+        "is weak or has a dtype",
+        "IRConstant",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRConstant(1, i64, weak=True)),
+    ),
+    (
+        "is pinned and was not resolved",
+        "IRDimSize",
+        "body[0].body[0].value",
+        "resolved",
+        lambda: kernel(
+            [array("x", f32, 3)], [assign(ir.IRDimSize("x", 0, i64))], locals={"t": i64}
+        ),
+    ),
+    (
+        "the local 't' has no type",
+        "IRFunction",
+        "the root",
+        "inferred",
+        lambda: kernel([], [assign(one())]),
+    ),
+    (
+        "a literal was not settled",
+        "IRConstant",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(weak(1)),
+    ),
+    (
+        "an expression without a dtype",
+        "IRBinOp",
+        "body[0].body[0].value.operand",
+        "typed",
+        lambda: valued(ir.IRUnaryOp("-", ir.IRBinOp("+", one(), one()), i64)),
+    ),
+    (
+        "300 is out of the range of u8",
+        "IRConstant",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(one(300, u8), u8),
+    ),
+    (
+        "f32 cannot represent 0.1",
+        "IRConstant",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRConstant(0.1, f32), f32),
+    ),
+    (
+        "a constant of f32 holds int",
+        "IRConstant",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(one(1, f32), f32),
+    ),
+    (
+        "'n' is read as i32 and has the type i64",
+        "IRName",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(name("n", i32), i32),
+    ),
+    (
+        "the right operand is i8, not i64",
+        "IRBinOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRBinOp("+", one(), one(1, i8), i64)),
+    ),
+    (
+        "the right operand is f32, no integer",
+        "IRBinOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRBinOp("<<", one(), ir.IRConstant(1.0, f32), i64)),
+    ),
+    (
+        "'&' of f32",
+        "IRBinOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRBinOp("&", ir.IRConstant(1.0, f32), ir.IRConstant(1.0, f32), f32), f32),
+    ),
+    (
+        "'/' of i64",
+        "IRBinOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRBinOp("/", one(), one(), i64)),
+    ),
+    (
+        "'+' of bool",
+        "IRBinOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(
+            ir.IRBinOp("+", ir.IRConstant(True, bool_), ir.IRConstant(True, bool_), bool_), bool_
+        ),
+    ),
+    (
+        "'not' of i64",
+        "IRUnaryOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRUnaryOp("not", one(), i64)),
+    ),
+    (
+        "a comparison is i64, not bool",
+        "IRCompare",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRCompare("<", one(), one(), i64)),
+    ),
+    (
+        "i64 is compared with i8",
+        "IRCompare",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRCompare("<", one(), one(1, i8), bool_), bool_),
+    ),
+    (
+        "the left operand is i64, not bool",
+        "IRBoolOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRBoolOp("and", one(), ir.IRConstant(True, bool_), bool_), bool_),
+    ),
+    (
+        "the condition is i64, not bool",
+        "IRIfExp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRIfExp(one(), one(), one(), i64)),
+    ),
+    (
+        "i64 is chosen from i64 and i8",
+        "IRIfExp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRIfExp(ir.IRConstant(True, bool_), one(), one(1, i8), i64)),
+    ),
+    (
+        "floor of i64",
+        "IRCall",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRCall("floor", [one()], i64)),
+    ),
+    (
+        "operand 1 is i8, not i64",
+        "IRCall",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRCall("min", [one(), one(1, i8)], i64)),
+    ),
+    (
+        "a cast to bool",
+        "IRCast",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRCast(one(), bool_), bool_),
+    ),
+    (
+        "i64 where 'x' has f32",
+        "IRArrayLoad",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRArrayLoad("x", [one()], i64)),
+    ),
+    (
+        "index 0 is i8, not i64",
+        "IRArrayLoad",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRArrayLoad("x", [one(1, i8)], f32), f32),
+    ),
+    (
+        "i64 where 'x' has f32",
+        "IRArrayStore",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(ir.IRArrayStore("x", [one()], one())),
+    ),
+    (
+        "resolved_type is None",
+        "IRAssign",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(assign(one(), None)),
+    ),
+    (
+        "i8 is assigned to 't'",
+        "IRAssign",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(assign(one(1, i8))),
+    ),
+    (
+        "the condition is i64, not bool",
+        "IRIf",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(ir.IRIf(one(), [])),
+    ),
+    (
+        "the condition is i64, not bool",
+        "IRWhile",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(ir.IRWhile(one(), [])),
+    ),
+    (
+        "end is i8, not i64",
+        "IRSequentialFor",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(sequential(end=i8), k=i64),
+    ),
+    (
+        "the loop variable 'k' is f32",
+        "IRSequentialFor",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(sequential(), k=f32),
+    ),
+    (
+        "extent 0 is i8, not i64",
+        "IRParallelFor",
+        "body[0]",
+        "typed",
+        lambda: kernel([], [], extents=[one(1, i8)]),
+    ),
+    (
+        "an expression without a dtype",
+        "IRDimSize",
+        "body[0].extents[0]",
+        "typed",
+        lambda: kernel([array("x")], [], extents=[ir.IRDimSize("x", 0)]),
+    ),
+    (
+        "end is i8, not i64",
+        "IRTripCount",
+        "body[0].extents[0]",
+        "typed",
+        lambda: kernel([], [], extents=[ir.IRTripCount(one(), one(1, i8), one(), i64)]),
+    ),
+    (
+        "locals are not those assigned",
+        "IRFunction",
+        "the root",
+        "localized",
+        lambda: typed(assign(one()), q=i64),
+    ),
+    (
+        "'//' is left",
+        "IRBinOp",
+        "body[0].body[2].value",
+        "decomposed",
+        lambda: binary("//", i64),
+    ),
+    (
+        "a sequential loop whose step is not 1",
+        "IRSequentialFor",
+        "body[0].body[1]",
+        "decomposed",
+        lambda: typed(assign(one()), sequential(step=one(2)), k=i64),
+    ),
+    (
+        "2 indices of 'm', not 1",
+        "IRArrayLoad",
+        "body[0].body[0].value",
+        "packed",
+        lambda: typed(assign(ir.IRArrayLoad("m", [one(), one()], i64))),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "path", "stage", "make"),
+    BROKEN,
+    ids=[f"{stage}-{words}-{kind}" for words, kind, _, stage, _ in BROKEN],
+)
+def test_each_check_trips(words: str, kind: str, path: str, stage: str, make: Make) -> None:
+    with pytest.raises(IRVerificationError) as caught:
+        verify_ir(make(), stage)
+    error = caught.value
+    assert words in str(error)
+    assert (error.kernel, error.stage) == ("test:kernel", stage)
+    assert (error.kind, error.path) == (kind, path)
+
+
+@pytest.mark.parametrize(
+    ("words", "stage", "make"),
+    [(words, stage, make) for words, _, _, stage, make in BROKEN if stage != "lowered"],
+    ids=[f"{stage}-{words}" for words, _, _, stage, _ in BROKEN if stage != "lowered"],
+)
+def test_and_not_before_its_stage(words: str, stage: str, make: Make) -> None:
+    verify_ir(make(), STAGES[STAGES.index(stage) - 1])
+
+
+def test_a_cycle_is_found() -> None:
+    value = ir.IRUnaryOp("-", one(), i64)
+    value.operand = value
+    with pytest.raises(IRVerificationError, match="cycle"):
+        verify_ir(valued(value), "lowered")
+
+
+def test_an_unknown_kind_is_found() -> None:
+    class Strange(ir.Expression):
+        pass
+
+    with pytest.raises(IRVerificationError, match="Strange"):
+        verify_ir(valued(Strange()), "lowered")
+
+
+def test_an_unknown_stage_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="lowered, resolved"):
+        verify_ir(typed(assign(one())), "cooked")
+
+
+def test_a_shared_expression_is_sound() -> None:
+    shared = name("n")
+    verify_ir(valued(ir.IRBinOp("+", shared, shared, i64)), "decomposed")
+
+
+def test_loops_may_be_left_and_continued() -> None:
+    body = ir.IRIf(ir.IRConstant(True, bool_), [ir.IRBreak()], [ir.IRContinue()])
+    verify_ir(typed(assign(one()), sequential(body), ir.IRContinue(), k=i64), "optimized")
+
+
+def test_the_host_keeps_operators_of_its_own() -> None:
+    extent = ir.IRBinOp("//", name("n"), one(2), i64)
+    verify_ir(kernel([scalar("n")], [], extents=[extent]), "decomposed")
+
+
+def test_the_passes_reach_their_stages() -> None:
+    function = lowered("x[i] = x[i] // 2", "x: i32[:]")
+    verify_ir(prepared(function), "decomposed")
