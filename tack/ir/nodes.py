@@ -327,7 +327,9 @@ class IRFunction(IRNode):
     ``declared`` are the locals whose type the source annotates. ``locals`` maps each local of an
     iteration to its one type, in order of appearance (from the inferred stage on). Those in
     ``weak`` are assigned literals only, and take the type of what they meet. ``default_float`` is
-    the type of a float that meets no other. ``positions`` lies beside the tree and is in no key.
+    the type of a float that meets no other. ``temporaries`` are the locals that lowering made to
+    evaluate an expression once: they have its type, whatever that is, so that they change none.
+    ``positions`` lies beside the tree and is in no key.
     """
 
     name: str
@@ -338,6 +340,7 @@ class IRFunction(IRNode):
     declared: dict[str, DType] = field(default_factory=dict)
     locals: dict[str, DType] = field(default_factory=dict)
     weak: dict[str, WeakLocal] = field(default_factory=dict)
+    temporaries: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Final, TypeVar
 
 from tack.ir.nodes import (
@@ -162,8 +163,8 @@ class _Transformer:
 def _copy(node: _Node) -> _Node:
     new: _Node = dataclasses.replace(node)  # type: ignore[type-var]
     if isinstance(new, IRFunction):
-        for table in ("declared", "locals", "weak"):
-            setattr(new, table, dict(getattr(new, table)))
+        for table in ("declared", "locals", "weak", "temporaries"):
+            setattr(new, table, copy(getattr(new, table)))
     return new
 
 

@@ -107,12 +107,12 @@ class _Verifier:
         self.walk_body(loop.body, "body[0].body", in_loop=False, bound=set())
         if self.reached("inferred"):
             self.tables()
-        for path, node in walk_paths(self.function):
+        nodes = list(walk_paths(self.function))
+        for path, node in nodes:
             for message in _NODE_CHECKS.get(type(node), _no_check)(self, node):
                 raise self.fail(node, path, message)
-            if self.reached("typed"):
-                for message in TYPE_CHECKS.get(type(node), _no_type_check)(self.function, node):
-                    raise self.fail(node, path, message)
+        if self.reached("typed"):
+            self.types(nodes)
         if self.reached("decomposed"):
             self.operators(loop)
 
@@ -242,6 +242,15 @@ class _Verifier:
         if self.reached("localized") and list(self.function.locals) != list(dict.fromkeys(bound)):
             raise self.fail(self.function, "", "locals are not those assigned, in order")
 
+    def types(self, nodes: list[tuple[str, IRNode]]) -> None:
+        """Every expression has a dtype; then, what they have fits together."""
+        for path, node in nodes:
+            if isinstance(node, Expression) and node.dtype is None:
+                raise self.fail(node, path, "an expression without a dtype")
+        for path, node in nodes:
+            for message in TYPE_CHECKS.get(type(node), _no_check)(self.function, node):
+                raise self.fail(node, path, message)
+
     def operators(self, loop: IRParallelFor) -> None:
         """After decomposition the body has target operators only; the host has its own."""
         for index, statement in enumerate(loop.body):
@@ -307,10 +316,6 @@ def _check_constant(verifier: _Verifier, node: IRConstant) -> Iterator[str]:
 
 
 def _no_check(*_: object) -> Iterator[str]:
-    return iter(())
-
-
-def _no_type_check(*_: object) -> Iterator[str]:
     return iter(())
 
 

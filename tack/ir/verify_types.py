@@ -46,16 +46,14 @@ def _is(node: Expression, dtype: DType, what: str) -> Iterator[str]:
         yield f"{what} is {node.dtype}, not {dtype}"
 
 
-def _present(node: Expression) -> Iterator[str]:
-    if node.dtype is None:
-        yield "an expression without a dtype"
+def _dtype(node: Expression) -> DType:
+    """A dtype that was seen to be there."""
+    assert node.dtype is not None
+    return node.dtype
 
 
 def _constant(_: IRFunction, node: IRConstant) -> Iterator[str]:
-    yield from _present(node)
-    dtype, value = node.dtype, node.value
-    if dtype is None:
-        return
+    dtype, value = _dtype(node), node.value
     expected = bool if dtype.is_bool else float if dtype.is_float else int
     if type(value) is not expected:
         yield f"a constant of {dtype} holds {type(value).__name__}"
@@ -66,7 +64,6 @@ def _constant(_: IRFunction, node: IRConstant) -> Iterator[str]:
 
 
 def _name(function: IRFunction, node: IRName) -> Iterator[str]:
-    yield from _present(node)
     params = {param.name: param.dtype for param in function.params}
     dtype = params.get(node.name) or function.locals.get(node.name) or i64
     if node.dtype is not dtype:
@@ -74,31 +71,27 @@ def _name(function: IRFunction, node: IRName) -> Iterator[str]:
 
 
 def _binary(_: IRFunction, node: IRBinOp) -> Iterator[str]:
-    yield from _present(node)
-    if node.dtype is None:
-        return
-    yield from _is(node.left, node.dtype, "the left operand")
+    dtype = _dtype(node)
+    yield from _is(node.left, dtype, "the left operand")
     if node.op not in _COUNTED:
-        yield from _is(node.right, node.dtype, "the right operand")
-    elif node.right.dtype is None or not node.right.dtype.is_integer:
+        yield from _is(node.right, dtype, "the right operand")
+    elif not _dtype(node.right).is_integer:
         yield f"the right operand is {node.right.dtype}, no integer"
-    if node.dtype.is_float and node.op in _INTEGERS_ONLY:
-        yield f"{node.op!r} of {node.dtype}"
-    if node.dtype.is_bool and node.op not in _OF_BOOLS:
+    if dtype.is_float and node.op in _INTEGERS_ONLY:
+        yield f"{node.op!r} of {dtype}"
+    if dtype.is_bool and node.op not in _OF_BOOLS:
         yield f"{node.op!r} of bool"
-    if node.op == "/" and not node.dtype.is_float:
-        yield f"'/' of {node.dtype}"
+    if node.op == "/" and not dtype.is_float:
+        yield f"'/' of {dtype}"
 
 
 def _unary(_: IRFunction, node: IRUnaryOp) -> Iterator[str]:
-    yield from _present(node)
-    if node.dtype is None:
-        return
-    yield from _is(node.operand, node.dtype, "the operand")
-    if (node.op == "not") != node.dtype.is_bool:
-        yield f"{node.op!r} of {node.dtype}"
-    if node.op == "~" and not node.dtype.is_integer:
-        yield f"'~' of {node.dtype}"
+    dtype = _dtype(node)
+    yield from _is(node.operand, dtype, "the operand")
+    if (node.op == "not") != dtype.is_bool:
+        yield f"{node.op!r} of {dtype}"
+    if node.op == "~" and not dtype.is_integer:
+        yield f"'~' of {dtype}"
 
 
 def _compare(_: IRFunction, node: IRCompare) -> Iterator[str]:
@@ -114,25 +107,21 @@ def _logic(_: IRFunction, node: IRBoolOp) -> Iterator[str]:
 
 
 def _choice(_: IRFunction, node: IRIfExp) -> Iterator[str]:
-    yield from _present(node)
     yield from _is(node.condition, bool_, "the condition")
     if not node.then_value.dtype is node.else_value.dtype is node.dtype:
         yield f"{node.dtype} is chosen from {node.then_value.dtype} and {node.else_value.dtype}"
 
 
 def _call(_: IRFunction, node: IRCall) -> Iterator[str]:
-    yield from _present(node)
-    if node.dtype is None:
-        return
+    dtype = _dtype(node)
     for number, arg in enumerate(node.args):
-        yield from _is(arg, node.dtype, f"operand {number}")
-    if node.dtype.is_bool or (node.function in _FLOATS_ONLY and not node.dtype.is_float):
-        yield f"{node.function} of {node.dtype}"
+        yield from _is(arg, dtype, f"operand {number}")
+    if dtype.is_bool or (node.function in _FLOATS_ONLY and not dtype.is_float):
+        yield f"{node.function} of {dtype}"
 
 
 def _cast(_: IRFunction, node: IRCast) -> Iterator[str]:
-    yield from _present(node)
-    if node.dtype is not None and node.dtype.is_bool:
+    if _dtype(node).is_bool:
         yield "a cast to bool, which is a comparison with zero"
 
 

@@ -149,10 +149,10 @@ class _Decomposer:
         node.end = self.expression(node.end, out)
         node.step = self.expression(node.step, out)
         node.body = self.body(node.body)
-        changed = {node.var, *assigned_names(node.body)}
-        node.end = out.freeze(node.end, changed)
         if not (isinstance(node.step, IRConstant) and node.step.value == 1):
+            changed = {node.var, *assigned_names(node.body)}
             node.start = out.freeze(node.start, changed)
+            node.end = out.hold(node.end)
             node.step = out.freeze(node.step, changed)
             counted_loop(node, out, self.intervals)
 

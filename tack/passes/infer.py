@@ -2,7 +2,8 @@
 
 Two rounds. In the first, what is weak takes the type of what it meets (``acc = 0; acc += x[i]`` is
 of x's type). Locals that end weak are then fixed: those assigned only literals stay weak
-(`IRFunction.weak`), the others become i64 or the default float; and the fixpoint is run again.
+(`IRFunction.weak`), as do temporaries; the others become i64 or the default float; and the fixpoint
+is run again.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class _Inference:
             left = {
                 name: self.typer.rules.settled(type_)
                 for name in self.order
-                if isinstance(type_ := self.names[name], Weak) and not type_.literal
+                if isinstance(type_ := self.names[name], Weak)
+                and not type_.literal
+                and name not in self.function.temporaries
             }
             if not left:
                 break

@@ -20,8 +20,8 @@ def counted_loop(node: IRSequentialFor, out: Block, intervals: Intervals) -> Non
 
     ``var`` is ``start + round * step``, which is in range and cannot overflow. A step of 0 runs
     nothing. The rounds can be 2^64 - 1, more than i64 holds and more than ever end: they are
-    limited to the greatest i64. Start, end and step may be read more than once, and keep their
-    values while the loop runs.
+    limited to the greatest i64. Start, end and step may be read more than once; start and step keep
+    their values while the loop runs.
     """
     start, end, step = node.start, node.end, node.step
     natural = intervals.is_natural(start) and intervals.is_natural(end)
