@@ -16,7 +16,7 @@ from tack.aot.cli.options import (
     targets_option,
 )
 from tack.aot.cli.output import print_json
-from tack.aot.emit import unit_texts, write_if_changed
+from tack.aot.emit import HEADER, unit_texts, write_if_changed
 from tack.aot.listing import unit_ir
 from tack.aot.manifest import read_manifest
 from tack.aot.plan import Plan, open_plan
@@ -63,7 +63,7 @@ def command(
     elif as_json:
         print_json({"files": texts})
     else:
-        for path, text in texts.items():
+        for path, text in ((p, t) for p, t in texts.items() if p != HEADER):
             click.echo(f"/* ---- {path} ---- */\n{text}", nl=False)
 
 

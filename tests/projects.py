@@ -1,0 +1,113 @@
+"""Packages with a manifest, as their authors would write them: for tests of the build."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+from tack.aot.manifest import Manifest, read_manifest
+from tack.aot.plan import Plan, make_plan
+
+__all__ = ["KERNELS", "MANIFEST", "Project", "module_of"]
+
+KERNELS = """
+    import tack
+
+    HALF = tack.constant(0.5, tack.f32)
+
+    @tack.func
+    def halved(x):
+        return x * HALF
+
+    @tack.kernel
+    def saxpy(a, x, y, out):
+        for i in range(x.shape[0]):
+            out[i] = a * x[i] + y[i]
+
+    @tack.kernel
+    def scale(n: tack.i32, x):
+        for i in range(x.shape[0]):
+            x[i] = halved(x[i]) + n
+
+    def plain(x):
+        return x
+
+    other = saxpy
+"""
+
+MANIFEST = """
+    schema = 1
+    package = "NAME"
+
+    [targets]
+    cpu = ["x86-64-v2", "x86-64-v3"]
+
+    [[kernel]]
+    name = "NAME.kernels:saxpy"
+    signatures = ["T, T[:], T[:], T[:]"]
+    where.T = ["f32", "f64"]
+
+    [[kernel]]
+    name = "NAME.kernels:scale"
+    signatures = ["i32, f32[:]"]
+"""
+
+_numbers = itertools.count()
+
+
+class Project:
+    """A source tree below ``root``: ``src/<name>`` and ``tack-aot.toml``."""
+
+    def __init__(
+        self,
+        root: Path,
+        modules: Mapping[str, str] | None = None,
+        manifest: str = MANIFEST,
+        name: str | None = None,
+    ) -> None:
+        self.root = root
+        self.name = name or f"tack_test_project_{next(_numbers)}"
+        self.source = root / "src" / self.name
+        self.source.mkdir(parents=True)
+        for module, text in {"__init__": "", **(modules or {"kernels": KERNELS})}.items():
+            self.write(module, text)
+        self.write_manifest(manifest)
+
+    @property
+    def manifest_path(self) -> Path:
+        """The manifest."""
+        return self.root / "tack-aot.toml"
+
+    def write(self, module: str, text: str) -> Path:
+        """Writes one module; NAME in its text is the package."""
+        path = self.source / f"{module}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).replace("NAME", self.name), encoding="utf-8")
+        return path
+
+    def edit(self, module: str, old: str, new: str) -> None:
+        """Replaces text of one module."""
+        path = self.source / f"{module}.py"
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def write_manifest(self, text: str) -> None:
+        """Writes the manifest; NAME in its text is the package."""
+        text = textwrap.dedent(text).replace("NAME", self.name)
+        self.manifest_path.write_text(text, encoding="utf-8")
+
+    def read(self) -> Manifest:
+        """The manifest, read."""
+        return read_manifest(self.manifest_path)
+
+    def plan(self, machine: str = "x86_64", backends: list[str] | None = None) -> Plan:
+        """The plan."""
+        return make_plan(self.read(), machine=machine, backends=backends)
+
+
+def module_of(lines: str) -> str:
+    """A module with one kernel ``k`` of that text."""
+    return "import tack\n\n\n@tack.kernel\n" + textwrap.dedent(lines)
