@@ -90,6 +90,7 @@ class _KernelLowering(StatementLowering):
                 default_float=self.signature.default_float,
                 positions=self.positions,
                 declared=self.declared,
+                temporaries=self.temporaries,
             ),
         )
 

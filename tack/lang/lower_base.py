@@ -97,6 +97,7 @@ class LoweringBase:
         self.positions = Positions()
         self.out: list[Statement] = []
         self.declared: dict[str, DType] = {}
+        self.temporaries: set[str] = set()
         self.assigned: frozenset[str] | None = frozenset()
         self.loops: list[Loop] = []
         self.prologue: dict[str, Expression] | None = None
@@ -109,6 +110,15 @@ class LoweringBase:
     def at(self, node: ast.AST, ir: _Node) -> _Node:
         """Notes that ``ir`` comes from ``node``."""
         return self.positions.put(ir, self.frame.definition.source.position(node))
+
+    def fresh(self, what: str = "t") -> str:
+        """A local that no source name can meet, for a value that is evaluated once.
+
+        It has the type of that value: its being there changes no type.
+        """
+        name = f"{what}.{self.count()}"
+        self.temporaries.add(name)
+        return name
 
     def count(self) -> int:
         """A number that no earlier call gave."""
@@ -142,7 +152,7 @@ class LoweringBase:
         """``value`` evaluated now: itself if that is simple, else the name of a new local."""
         if is_simple(value):
             return value
-        name = f"{what}.{self.count()}"
+        name = self.fresh(what)
         self.emit_assign(node, name, value)
         return self.at(node, IRName(name))
 
@@ -166,7 +176,7 @@ class LoweringBase:
         """Spills value ``k`` at its mark if a statement after it stores and it loads."""
         later = self.out[marks[k] :]
         if later and any(map(contains_store, later)) and contains_load(values[k]):
-            name = f"t.{self.count()}"
+            name = self.fresh()
             self.out.insert(marks[k], self.at(nodes[k], IRAssign(name, values[k])))
             self.mark_assigned(name)
             values[k] = self.at(nodes[k], IRName(name))

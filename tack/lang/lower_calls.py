@@ -244,6 +244,8 @@ class CallLowering(ExpressionLowering):
         target = f"{name}{frame.suffix}"
         if dtype is not None:
             self.declared[target] = dtype
+        elif not assigned:
+            self.temporaries.add(target)
         self.emit_assign(node, target, value)
         return target
 

@@ -251,7 +251,7 @@ class ExpressionLowering(LoweringBase):
         """``first and/or second``, where ``later`` must run before ``second`` and only then."""
         if not later:
             return self.at(node, IRBoolOp(operator, first, second))
-        name = f"t.{self.count()}"
+        name = self.fresh()
         self.emit_assign(node, name, self.at(node, IRCast(first, bool_)))
         later.append(self.at(node, IRAssign(name, self.at(node, IRCast(second, bool_)))))
         condition: Expression = self.at(node, IRName(name))
@@ -267,7 +267,7 @@ class ExpressionLowering(LoweringBase):
             else_value = self.expression(node.orelse)
         if not then_body and not else_body:
             return IRIfExp(condition, then_value, else_value)
-        name = f"t.{self.count()}"
+        name = self.fresh()
         then_body.append(self.at(node.body, IRAssign(name, then_value)))
         else_body.append(self.at(node.orelse, IRAssign(name, else_value)))
         self.emit(node, IRIf(condition, then_body, else_body))

@@ -114,7 +114,7 @@ class StatementLowering(CallLowering):
         """``value`` in a local of its own, so that assigning the targets cannot change it."""
         if isinstance(value, IRConstant):
             return value
-        name = f"t.{self.count()}"
+        name = self.fresh()
         self.emit_assign(node, name, value)
         return self.at(node, IRName(name))
 
@@ -170,7 +170,7 @@ class StatementLowering(CallLowering):
         indices = self.evaluate(self.index_nodes(target, array))
         self.check_indices(target, array, indices)
         if any(map(contains_store, self.out[mark:])) and contains_load(value):
-            name = f"t.{self.count()}"
+            name = self.fresh()
             self.out.insert(mark, self.at(target, IRAssign(name, value)))
             value = self.at(target, IRName(name))
         self.emit(target, IRArrayStore(array.name, indices, value))
@@ -201,7 +201,7 @@ class StatementLowering(CallLowering):
         mark = len(self.out)
         value = self.expression(node.value)
         if any(map(contains_store, self.out[mark:])):
-            name = f"t.{self.count()}"
+            name = self.fresh()
             self.out.insert(mark, self.at(target, IRAssign(name, old)))
             old = self.at(target, IRName(name))
         result = self.at(node, IRBinOp(operator, old, value))
@@ -352,9 +352,8 @@ class StatementLowering(CallLowering):
             )
         values = [] if _is_bare(node) else self.values_of(_returned(node))
         if frame.result_names is None:
-            numbers = [self.count() for _ in values]
             name = frame.definition.function.__name__
-            frame.result_names = [f"{name}.{number}" for number in numbers]
+            frame.result_names = [self.fresh(name) for _ in values]
         if len(values) != len(frame.result_names):
             raise self.refuse(
                 node,
