@@ -18,16 +18,13 @@ from tack.compile import assemble, generate
 from tack.model.signature import ArraySpec, Signature, Spec
 from tack.model.targets import Target
 from tack.model.variant import Variant
+from tack.render.c_flags import COMPILE_FLAGS, target_flags
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
 __all__ = ["FLAGS", "Unit", "differences", "levels", "run_tack", "source_of"]
 
-FLAGS = (
-    *("-O2", "-std=c11", "-fPIC", "-shared", "-fvisibility=hidden"),
-    *("-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-fno-strict-aliasing"),
-    *("-Wall", "-Wextra", "-Wconversion", "-Werror"),
-)
+FLAGS = (*COMPILE_FLAGS, "-fPIC", "-shared", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 """What tack compiles C with, and every warning that it promises not to raise."""
 
 _WANTED = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64")
@@ -65,9 +62,9 @@ class Unit:
 
     def _compile(self, level: str) -> _core.Library:
         path = self.folder / f"{level}.so"
-        march = Target("cpu", level).level.march
+        chosen = target_flags(Target("cpu", level))
         with as_file(files("tack.templates") / "c") as headers:
-            command = ["gcc", *FLAGS, f"-march={march}", f"-I{headers}", "-o", str(path)]
+            command = ["gcc", *FLAGS, *chosen, f"-I{headers}", "-o", str(path)]
             done = subprocess.run(
                 [*command, str(self.folder / "unit.c")], capture_output=True, text=True, check=False
             )

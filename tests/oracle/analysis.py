@@ -139,6 +139,8 @@ class _Rounds:
             self.base.update(weak)
         self.final = True
         self._round()
+        for t in self.locals.values():
+            _held(t)
         kept = {
             name: t if name in self.transparent else loaded(t) for name, t in self.locals.items()
         }
@@ -363,6 +365,14 @@ class _Rounds:
         if isinstance(node, ast.Name) and isinstance(self.locals.get(node.id), ArrayType):
             return self.locals[node.id]
         return self.type(node)
+
+
+def _held(t: Type) -> None:
+    """Refuse a local whose literals no integer type holds."""
+    if isinstance(t, WeakInt) and t.low is not None and t.high is not None:
+        held = any(each.holds(t.low, t.high) for each in (I64, DTYPES["u64"]))
+        if not held:
+            raise OracleRefused(f"{t.low} to {t.high}: no integer type holds these")
 
 
 def _known_literal(t: Type) -> Value | None:
