@@ -61,7 +61,7 @@ def _read_back(record: Bundle, artifact: Artifact, folder: Path) -> Artifact:
     library = read_library(folder / artifact.path)
     level = check_level(library, artifact.target.arch)
     _check_symbols(library, _symbols(record, artifact))
-    _check_needed(library)
+    _check_loading(library)
     content = library.path.read_bytes()
     return replace(
         artifact, sha256=hashlib.sha256(content).hexdigest(), size=len(content), level=level
@@ -88,7 +88,13 @@ def _check_symbols(library: Library, wanted: Mapping[str, str]) -> None:
             )
 
 
-def _check_needed(library: Library) -> None:
+def _check_loading(library: Library) -> None:
+    """Loading it neither brings other libraries along nor does anything to the process."""
+    if library.initializers:
+        raise ToolchainError(
+            f"{library.path}: loading it would run code (start files or constructors), and a "
+            "kernel library must not; look for -ffast-math in LDFLAGS and in the toolchain file"
+        )
     for name in library.needed:
         if not _SYSTEM.fullmatch(name):
             raise ToolchainError(

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from tack.aot.inputs import checker_files
 from tack.aot.plan import Plan
-from tack.aot.toolchain import COMPILE_FLAGS, LINK_FLAGS, target_flags
 from tack.aot.units import library_path
+from tack.render.c_flags import COMPILE_FLAGS, LINK_FLAGS, target_flags
 
 __all__ = ["cmake_plan"]
 

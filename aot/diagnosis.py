@@ -15,10 +15,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from tack.aot.toolchain import COMPILE_FLAGS, target_flags
 from tack.aot.tools import find_tool
 from tack.model.abi import ABI
 from tack.model.targets import CPU_LEVELS, Target, cpu_family
+from tack.render.c_flags import COMPILE_FLAGS, target_flags
 
 __all__ = ["Check", "diagnose"]
 

@@ -28,6 +28,7 @@ _DYNAMIC: Final = struct.Struct("<qQ")
 _SHT_DYNAMIC, _SHT_NOBITS, _SHT_DYNSYM = 6, 8, 11
 _SHF_EXECINSTR = 4
 _DT_NEEDED = 1
+_DT_INITIALIZERS = (12, 25)  # DT_INIT, DT_INIT_ARRAY
 _SHN_UNDEF = 0
 _STT_FUNC = 2
 
@@ -46,7 +47,7 @@ class Library:
     """What a shared library says of itself.
 
     ``functions`` maps each exported function to its address; ``needed`` are the shared libraries
-    that loading it loads.
+    that loading it loads, and ``initializers`` whether loading it runs code of its own.
     """
 
     path: Path
@@ -54,6 +55,7 @@ class Library:
     code: tuple[Code, ...]
     functions: dict[str, int]
     needed: tuple[str, ...]
+    initializers: bool = False
 
     def symbol_at(self, address: int) -> str:
         """The exported function at ``address``, or the nearest one before it."""
@@ -104,6 +106,7 @@ def _read(path: Path, content: bytes) -> Library:
         raise ValueError("it has no sections")
     functions: dict[str, int] = {}
     needed: list[str] = []
+    initializers = False
     for section in sections:
         if section.kind == _SHT_DYNSYM:
             strings = sections[section.link].content
@@ -113,12 +116,13 @@ def _read(path: Path, content: bytes) -> Library:
             for tag, value in _DYNAMIC.iter_unpack(section.content):
                 if tag == _DT_NEEDED:
                     needed.append(_text(strings, value))
+                initializers |= tag in _DT_INITIALIZERS
     code = tuple(
         Code(section.name, section.address, section.content)
         for section in sections
         if section.flags & _SHF_EXECINSTR and section.kind != _SHT_NOBITS
     )
-    return Library(path, _FAMILIES[machine], code, functions, tuple(needed))
+    return Library(path, _FAMILIES[machine], code, functions, tuple(needed), initializers)
 
 
 def _sections(

@@ -28,7 +28,6 @@ _BUILD: Final = (
     "tack.aot.plan",
     "tack.aot.rows",
     "tack.aot.source_tree",
-    "tack.aot.toolchain",
     "tack.aot.units",
 )
 _CHECKER: Final = ("tack.aot.bundle", "tack.aot.elf", "tack.aot.levels", "tack.model")

@@ -17,10 +17,10 @@ from tack.aot.bundle import make_bundle, read_bundle, write_bundle
 from tack.aot.emit import dump, emit_units, record
 from tack.aot.plan import open_plan
 from tack.aot.report import inspect
-from tack.aot.toolchain import COMPILE_FLAGS, LINK_FLAGS, target_flags
 from tack.errors import BundleError, ToolchainError
 from tack.model.bundle import Bundle
 from tack.model.targets import Target
+from tack.render.c_flags import COMPILE_FLAGS, LINK_FLAGS, target_flags
 
 pytestmark = pytest.mark.skipif(
     "x86-64-v2" not in levels(), reason="the libraries are compiled for x86-64"
@@ -119,6 +119,14 @@ def test_a_library_that_needs_another_fails_the_build(work, tmp_path):
     with pytest.raises(
         ToolchainError, match=r"it needs the shared library .*libother.so, and a ker"
     ):
+        rebuild(work)
+
+
+def test_a_library_that_runs_code_when_it_is_loaded_fails_the_build(work):
+    user = work / "units" / "cpu" / "x86-64-v2" / "user.c"
+    user.write_text("volatile int n; __attribute__((constructor)) static void f(void) { n = 1; }")
+    compile_units(work, "x86-64-v2")
+    with pytest.raises(ToolchainError, match="loading it would run code"):
         rebuild(work)
 
 
@@ -243,7 +251,7 @@ def test_an_edited_or_missing_module_is_found(built, work, tmp_path):
 def test_a_place_without_a_bundle(built, work, tmp_path):
     with pytest.raises(BundleError, match="there is no such file or folder"):
         inspect(tmp_path / "nowhere.whl")
-    with pytest.raises(BundleError, match="there is no _tack/manifest.json in it"):
+    with pytest.raises(BundleError, match=r"there is no _tack/manifest\.json in it"):
         inspect(built.source)
     (tmp_path / "text.whl").write_text("no zip")
     with pytest.raises(BundleError, match="the wheel is damaged or truncated"):

@@ -135,7 +135,8 @@ def functions(tmp_path_factory):
     texts = {name: text for name, (_, text) in {**BEYOND, **UNGROUPED}.items()}
     symbols = {name: f"f_{name.replace('-', '_')}" for name in texts}
     body = [
-        f'__attribute__((visibility("default"), target("{name}"))) {text.replace(" F(", f" {symbols[name]}(")}'
+        f'__attribute__((visibility("default"), target("{name}"))) '
+        + text.replace(" F(", f" {symbols[name]}(")
         for name, text in texts.items()
     ]
     together = compiled(

@@ -81,8 +81,10 @@ FORM = {
     "name without a colon": (
         "NAME.kernels:saxpy",
         "NAME.kernels.saxpy",
-        """: kernel[0].name: 'NAME.kernels.saxpy' is not module:kernel; """
-        """write name = "NAME.kernels:saxpy\"""",
+        (
+            """: kernel[0].name: 'NAME.kernels.saxpy' is not module:kernel; """
+            """write name = "NAME.kernels:saxpy\""""
+        ),
     ),
     "name of another package": (
         "NAME.kernels:saxpy",
@@ -240,8 +242,10 @@ IMPORTS = {
     "it does not parse": ("def (", "raised SyntaxError at FILE:2: invalid syntax"),
     "it needs another module": (
         "import tack_test_missing",
-        "raised ModuleNotFoundError at FILE:2: No module named 'tack_test_missing'; if the package's "
-        "__init__ needs what is not built yet, write [build] with package_init = false",
+        (
+            "raised ModuleNotFoundError at FILE:2: No module named 'tack_test_missing'; if the "
+            "__init__ needs what is not built yet, write [build] with package_init = false"
+        ),
     ),
     "it exits": ("raise SystemExit(3)", "raised SystemExit at FILE:2: 3"),
 }
@@ -268,13 +272,17 @@ SIGNATURES = {
     ),
     "an integer that no call has": (
         "i32, f32[:], f32[:], f32[:]",
-        "'a' has no annotation, so an integer there is i64, and no call selects i32; write i64, or "
-        "annotate it: a: tack.i32",
+        (
+            "'a' has no annotation, so an integer there is i64, and no call selects i32; write "
+            "i64, or annotate it: a: tack.i32"
+        ),
     ),
     "a float that no call has": (
         "f64, f32[:], f32[:], f32[:]",
-        "'a' has no annotation, so a float there is f32 where no f64 array is among the arguments, "
-        "and no call selects f64; write f32, or annotate it: a: tack.f64",
+        (
+            "'a' has no annotation, so a float there is f32 where no f64 array is among the "
+            "arguments, and no call selects f64; write f32, or annotate it: a: tack.f64"
+        ),
     ),
     "a float beside an f64 array": (
         "f32, f32[:], f64[:], f32[:]",

@@ -1,4 +1,4 @@
-"""How kernel libraries are compiled and linked: one table of flags, handed to CMake.
+"""How the C that tack writes is compiled and linked: one table, for wheels and for the JIT.
 
 Every flag is one that gcc and clang share.
 """
@@ -29,6 +29,9 @@ COMPILE_FLAGS: Final = (
 )
 
 LINK_FLAGS: Final = (
+    # Kernels need no start files, and one of them, which -ffast-math in CFLAGS adds, makes the whole
+    # process that loads the library flush subnormals to zero.
+    "-nostartfiles",
     "-s",
     # A build id hashes paths of objects, and so would differ from folder to folder.
     "-Wl,--build-id=none",
