@@ -87,7 +87,20 @@ def sample(dtype: DType, rng: random.Random) -> list[float]:
         return [False, True]
     if dtype.is_integer:
         low, high = dtype.minimum, dtype.maximum
-        edges: list[float] = [low, low + 1, -1, 0, 1, 7, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, high - 1, high]
+        edges: list[float] = [
+            low,
+            low + 1,
+            -1,
+            0,
+            1,
+            7,
+            2**31 - 1,
+            2**31,
+            2**32 - 1,
+            2**63 - 1,
+            high - 1,
+            high,
+        ]
         kept = [value for value in edges if low <= value <= high]
         return kept + [rng.randint(low, high) for _ in range(300)]
     mantissa = 23 if dtype.bits == 32 else 52

@@ -14,6 +14,7 @@ from tack.ir.nodes import (
     IRBreak,
     IRConstant,
     IRContinue,
+    IRDimSize,
     IRIf,
     IRName,
     IRSequentialFor,
@@ -23,7 +24,7 @@ from tack.ir.nodes import (
 from tack.model.dtypes import DType, i64
 from tack.render.cfamily import Dialect, ExpressionWriter
 from tack.render.names import Names
-from tack.render.scopes import Scopes, plan_scopes
+from tack.render.scopes import Scopes, plan_scopes, sets
 
 __all__ = ["INDENT", "StatementWriter"]
 
@@ -123,14 +124,18 @@ class StatementWriter:
         yield f"{INDENT * depth}}}"
 
     def _for(self, node: IRSequentialFor, depth: int) -> Iterator[str]:
-        """A loop over consecutive numbers, whose end the body does not change (``decompose``)."""
+        """A loop over consecutive numbers; ``decompose`` leaves no other steps than 1."""
         lead = INDENT * depth
         var = self._names.local(node.var)
         own = id(node) in self._scopes.counting
         counter = var if own else self._names.fresh(node.var)
-        start, end = self._expressions.write(node.start), self._expressions.write(node.end)
+        end = self._expressions.write(node.end)
+        initial = f"{counter} = {self._expressions.write(node.start)}"
+        if not _holds_still(node.end, node):
+            once = self._names.fresh(f"{node.var}_end")
+            initial, end = f"{initial}, {once} = {end}", once
         kind = self._dialect.type(i64)
-        yield f"{lead}for ({kind} {counter} = {start}; {counter} < {end}; ++{counter}) {{"
+        yield f"{lead}for ({kind} {initial}; {counter} < {end}; ++{counter}) {{"
         if not own:
             yield f"{lead}{INDENT}{var} = {counter};"
         yield from self._block(node.body, depth + 1)
@@ -151,3 +156,13 @@ class StatementWriter:
         IRBreak: _break,
         IRContinue: _continue,
     }
+
+
+def _holds_still(end: Expression, loop: IRSequentialFor) -> bool:
+    """Whether the end of a loop may be read in every round: it is cheap, and the loop sets it not.
+
+    (An expression would be evaluated again, and a load may see what the loop stores.)
+    """
+    if isinstance(end, IRName):
+        return end.name != loop.var and not sets(end.name, loop.body)
+    return isinstance(end, IRConstant | IRDimSize)
