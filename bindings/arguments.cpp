@@ -1,6 +1,11 @@
 #include "arguments.h"
 
+#include <algorithm>
+
+#include "numpy_layout.h"
+#include "numpy_types.h"
 #include "signature_hash.h"
+#include "warm_path.h"
 
 namespace tack {
 namespace {
@@ -18,51 +23,110 @@ bool array_dtype(PyObject* array, DType* type) {
   return false;
 }
 
-// Nothing is known to raise here but an int too large for a double.
-bool real_number(PyObject* object, double* value) {
+bool is_integer(PyObject* object, bool or_bool) {
+  return PyLong_CheckExact(object) || (or_bool && PyBool_Check(object));
+}
+
+// Converting an exact int raises only if it does not fit, which is a mismatch like any other.
+bool has_not_fitted() {
+  if (PyErr_Occurred() == nullptr) return false;
+  PyErr_Clear();
+  return true;
+}
+
+// A float is taken as it is; an annotation also takes the value of an int or bool.
+bool real_number(PyObject* object, bool annotated, double* value) {
   if (PyFloat_CheckExact(object)) {
     *value = PyFloat_AS_DOUBLE(object);
     return true;
   }
-  if (!PyLong_CheckExact(object) && !PyBool_Check(object)) return false;
+  if (!annotated || !is_integer(object, true)) return false;
   *value = PyLong_AsDouble(object);
-  if (*value == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    return false;
-  }
-  return true;
+  return *value != -1.0 || !has_not_fitted();
+}
+
+bool signed_number(PyObject* object, const Parameter& parameter, std::int64_t* value) {
+  if (!is_integer(object, parameter.annotated)) return false;
+  int overflow = 0;
+  *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0 && is_in_range(parameter.type, *value);
 }
 
 bool unsigned_number(PyObject* object, std::uint64_t* value) {
-  if (!PyLong_CheckExact(object) && !PyBool_Check(object)) return false;
+  if (!is_integer(object, true)) return false;
   *value = PyLong_AsUnsignedLongLong(object);
-  if (*value == UINT64_MAX && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    return false;
+  return *value != UINT64_MAX || !has_not_fitted();
+}
+
+bool pack_scalar(const Parameter& parameter, PyObject* object, tack_slot& slot) {
+  double real;
+  switch (parameter.kind) {
+    case Parameter::Kind::f32:
+      if (!real_number(object, parameter.annotated, &real)) return false;
+      slot.u64 = 0;
+      slot.f32 = static_cast<float>(real);
+      return true;
+    case Parameter::Kind::f64:
+      return real_number(object, parameter.annotated, &slot.f64);
+    case Parameter::Kind::integer:
+      return signed_number(object, parameter, &slot.i64);
+    case Parameter::Kind::u64:
+      return unsigned_number(object, &slot.u64);
+    case Parameter::Kind::boolean:
+      slot.u64 = object == Py_True;
+      return PyBool_Check(object);
+    default:
+      return false;
+  }
+}
+
+bool has_dtype(const Parameter& parameter, const PyArrayObject_fields& array) {
+  const std::uint64_t word = type_word(array);
+  return word == parameter.type_word || word == parameter.other_type_word;
+}
+
+bool has_layout(const Parameter& parameter, const PyArrayObject_fields& array) {
+  return array.nd == parameter.rank && (~array.flags & parameter.required_flags) == 0;
+}
+
+bool pack_array(const Parameter& parameter, PyObject* object, PackedCall& call) {
+  if (!is_ndarray(object)) return false;
+  const PyArrayObject_fields& array = array_fields(object);
+  if (!has_dtype(parameter, array) || !has_layout(parameter, array)) return false;
+  call.elements += pack_fields(parameter, array, call);
+  return true;
+}
+
+bool pack_parameters(const Launchable& variant, std::size_t begin, std::size_t end,
+                     PyObject* const* arguments, PackedCall& call) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const Parameter& parameter = variant[i];
+    const bool fits = parameter.is_array()
+                          ? pack_array(parameter, arguments[i], call)
+                          : pack_scalar(parameter, arguments[i], call.slots[parameter.slot]);
+    if (!fits) return false;
   }
   return true;
 }
 
 }  // namespace
 
-bool pack_converted_scalar(const Parameter& parameter, PyObject* object, tack_slot& slot) {
-  double real;
-  switch (parameter.kind) {
-    case Parameter::Kind::f32:
-      if (!real_number(object, &real)) return false;
-      slot.u64 = 0;
-      slot.f32 = static_cast<float>(real);
-      return true;
-    case Parameter::Kind::f64:
-      return real_number(object, &slot.f64);
-    case Parameter::Kind::u64:
-      return unsigned_number(object, &slot.u64);
-    case Parameter::Kind::integer:
-      slot.i64 = object == Py_True;
-      return PyBool_Check(object);
-    default:
-      return false;
+bool pack(const Launchable& variant, PyObject* const* arguments, PackedCall& call) {
+  call.elements = 0;
+  const std::size_t first = std::min(variant.size(), Launchable::kInline);
+  return pack_parameters(variant, 0, first, arguments, call) &&
+         pack_remainder(variant, arguments, call);
+}
+
+bool pack_remainder(const Launchable& variant, PyObject* const* arguments, PackedCall& call) {
+  if (!pack_parameters(variant, Launchable::kInline, variant.size(), arguments, call)) {
+    return false;
   }
+  for (const Pin& pin : variant.pins()) {
+    if (array_fields(arguments[pin.parameter]).dimensions[pin.axis] != pin.extent) return false;
+  }
+  for (const SlotCopy& copy : variant.copies()) call.slots[copy.to] = call.slots[copy.from];
+  return true;
 }
 
 std::uint64_t hash_of(PyObject* const* arguments, std::size_t count) {

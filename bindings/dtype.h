@@ -13,6 +13,7 @@ enum class DType : std::uint8_t { boolean, i8, i16, i32, i64, u8, u16, u32, u64,
 
 struct DTypeFacts {
   std::string_view name;
+  std::string_view numpy_name;  // as numpy.dtype takes it
   std::uint8_t bytes;
   bool is_float;
   bool is_signed;
@@ -22,17 +23,17 @@ struct DTypeFacts {
 
 // Indexed by DType.
 inline constexpr std::array<DTypeFacts, 11> kDTypes = {{
-    {"bool", 1, false, false, 0, 1},
-    {"i8", 1, false, true, INT8_MIN, INT8_MAX},
-    {"i16", 2, false, true, INT16_MIN, INT16_MAX},
-    {"i32", 4, false, true, INT32_MIN, INT32_MAX},
-    {"i64", 8, false, true, INT64_MIN, INT64_MAX},
-    {"u8", 1, false, false, 0, UINT8_MAX},
-    {"u16", 2, false, false, 0, UINT16_MAX},
-    {"u32", 4, false, false, 0, UINT32_MAX},
-    {"u64", 8, false, false, 0, UINT64_MAX},
-    {"f32", 4, true, true, 0, 0},
-    {"f64", 8, true, true, 0, 0},
+    {"bool", "?", 1, false, false, 0, 1},
+    {"i8", "i1", 1, false, true, INT8_MIN, INT8_MAX},
+    {"i16", "i2", 2, false, true, INT16_MIN, INT16_MAX},
+    {"i32", "i4", 4, false, true, INT32_MIN, INT32_MAX},
+    {"i64", "i8", 8, false, true, INT64_MIN, INT64_MAX},
+    {"u8", "u1", 1, false, false, 0, UINT8_MAX},
+    {"u16", "u2", 2, false, false, 0, UINT16_MAX},
+    {"u32", "u4", 4, false, false, 0, UINT32_MAX},
+    {"u64", "u8", 8, false, false, 0, UINT64_MAX},
+    {"f32", "f4", 4, true, true, 0, 0},
+    {"f64", "f8", 8, true, true, 0, 0},
 }};
 
 inline constexpr const DTypeFacts& facts(DType type) {

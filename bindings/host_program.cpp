@@ -23,8 +23,7 @@ DType integer_dtype(const Items& entry, std::size_t index) {
 }
 
 std::uint16_t readable_slot(const Items& entry, DType type, const std::vector<SlotAccess>& slots) {
-  const auto last = static_cast<std::int64_t>(slots.size()) - 1;
-  const auto index = static_cast<std::uint16_t>(entry.integer(1, 0, last));
+  const auto index = static_cast<std::uint16_t>(entry.index(1, slots.size()));
   const SlotAccess& access = slots[index];
   if (access.kind == SlotAccess::Kind::none) {
     refuse(kWhere, "slot " + std::to_string(index) + " holds no integer that is known before");
@@ -59,7 +58,7 @@ HostInstruction instruction(nb::handle object, const std::vector<SlotAccess>& sl
       break;
     case HostOperand::loop:
       entry.expect_size(2);
-      result.loop = static_cast<std::uint16_t>(entry.integer(1, 0, kMaxLoops - 1));
+      result.loop = static_cast<std::uint16_t>(entry.index(1, kMaxLoops));
       break;
   }
   return result;
@@ -219,6 +218,24 @@ void HostProgram::shorten() {
     shorter.push_back(next);
   }
   code_ = std::move(shorter);
+  find_direct();
+}
+
+void HostProgram::find_direct() {
+  is_direct_ = code_.size() == loops_;  // which are all set, so that each is set once
+  for (const HostInstruction& next : code_) {
+    is_direct_ &= next.op == HostOp::loop_of_slot;
+    direct_[next.loop] = next.slot;
+  }
+}
+
+HostStatus HostProgram::run(const tack_slot* slots, std::int64_t* extents) const noexcept {
+  if (!is_direct_) return interpret(slots, extents);
+  for (std::size_t loop = 0; loop < loops_; ++loop) {
+    const std::int64_t extent = slots[direct_[loop]].i64;
+    extents[loop] = extent < 0 ? 0 : extent;
+  }
+  return HostStatus::ok;
 }
 
 HostStatus HostProgram::interpret(const tack_slot* slots, std::int64_t* extents) const noexcept {

@@ -95,28 +95,31 @@ struct SlotAccess {
 
 class HostProgram {
  public:
+  HostProgram() = default;  // sets no loop
+
   // Raises ValueError unless `host` is a well-formed program that sets exactly the loops 0 .. n-1,
   // with n from 1 to 3, and leaves nothing on the stack.
   HostProgram(nb::handle host, const std::vector<SlotAccess>& slots);
 
   std::size_t loops() const { return loops_; }
 
+  // Whether the program is that of "for i in range(n)", whose only work is to read n.
+  bool is_one_slot() const { return is_direct_ && loops_ == 1; }
+  std::uint16_t slot_of_loop(std::size_t loop) const { return direct_[loop]; }
+
   // Sets extents[0 .. loops()-1]; on an error it leaves them unspecified.
-  HostStatus run(const tack_slot* slots, std::int64_t* extents) const noexcept {
-    if (code_.size() == 1) {  // the peephole pass made one instruction of "for i in range(n)"
-      const std::int64_t extent = slots[code_[0].slot].i64;
-      extents[0] = extent < 0 ? 0 : extent;
-      return HostStatus::ok;
-    }
-    return interpret(slots, extents);
-  }
+  HostStatus run(const tack_slot* slots, std::int64_t* extents) const noexcept;
 
  private:
   HostStatus interpret(const tack_slot* slots, std::int64_t* extents) const noexcept;
   void shorten();
+  void find_direct();
 
   std::vector<HostInstruction> code_;
   std::size_t loops_ = 0;
+  // Most programs only name the slots of their extents, as that of "for i, j in ndrange(m, n)".
+  bool is_direct_ = false;
+  std::array<std::uint16_t, kMaxLoops> direct_{};
 };
 
 }  // namespace tack

@@ -1,27 +1,73 @@
 #include "launch.h"
 
+#include <algorithm>
 #include <string>
 
-namespace tack {
+#include "warm_path.h"
 
-PyObject* refuse_launch(const Launchable& variant, HostStatus status, const std::int64_t* extents) {
-  if (status == HostStatus::step_not_positive) {
-    const std::string message =
-        variant.label() + ": the step of the parallel range must be positive";
-    PyErr_SetString(PyExc_ValueError, message.c_str());
-    return nullptr;
-  }
-  std::string message = variant.label() + ": the parallel loop ";
-  if (variant.host().loops() > 1) {
-    message += "of " + std::to_string(extents[0]);
-    for (std::size_t i = 1; i < variant.host().loops(); ++i) {
-      message += " x " + std::to_string(extents[i]);
+namespace tack {
+namespace {
+
+std::int64_t refuse_step(const Launchable& variant) {
+  const std::string message = variant.label() + ": the step of the parallel range must be positive";
+  PyErr_SetString(PyExc_ValueError, message.c_str());
+  return -1;
+}
+
+// `extents` is null where the program itself could not count.
+std::int64_t refuse_total(const Launchable& variant, const std::int64_t* extents) {
+  std::string message = variant.label() + ": the parallel loop";
+  if (extents != nullptr) {
+    for (std::size_t i = 0; i < variant.host().loops(); ++i) {
+      message += (i == 0 ? " of " : " x ") + std::to_string(extents[i]);
     }
-    message += " iterations ";
   }
-  message += "has more than 2**63 - 1 iterations";
+  message += " has more than 2**63 - 1 iterations";
   PyErr_SetString(PyExc_OverflowError, message.c_str());
-  return nullptr;
+  return -1;
+}
+
+// The number of iterations, with the slots of the loops filled; -1 with an exception set.
+std::int64_t count_iterations(const Launchable& variant, PackedCall& call) {
+  const std::size_t loops = variant.host().loops();
+  std::int64_t extents[kMaxLoops];
+  switch (variant.host().run(call.slots, extents)) {
+    case HostStatus::step_not_positive:
+      return refuse_step(variant);
+    case HostStatus::too_many_iterations:
+      return refuse_total(variant, nullptr);
+    case HostStatus::ok:
+      break;
+  }
+  for (const LoopSlot& entry : variant.loop_slots()) {
+    call.slots[entry.slot].i64 = extents[entry.loop];
+  }
+  // An empty loop is empty however long the others are.
+  if (std::find(extents, extents + loops, 0) != extents + loops) return 0;
+  std::int64_t total = 1;
+  for (std::size_t i = 0; i < loops; ++i) {
+    if (__builtin_mul_overflow(total, extents[i], &total)) return refuse_total(variant, extents);
+  }
+  return total;
+}
+
+}  // namespace
+
+PyObject* launch(const Launchable& variant, PackedCall& call) {
+  const std::int64_t total = count_iterations(variant, call);
+  if (total < 0) return nullptr;
+  if (total > 0) {
+    const tack_entry entry = has_no_hazard(variant, call) ? variant.noalias() : variant.general();
+    if (std::max(static_cast<std::uint64_t>(total), call.elements) < kReleaseGilFrom) {
+      entry(&kContext, call.slots, 0, total);
+    } else {
+      // The variant outlives the call even if its table is cleared meanwhile (variant_table.h).
+      PyThreadState* state = PyEval_SaveThread();
+      entry(&kContext, call.slots, 0, total);
+      PyEval_RestoreThread(state);
+    }
+  }
+  Py_RETURN_NONE;
 }
 
 }  // namespace tack

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "numpy_layout.h"
+#include "numpy_types.h"
 #include "signature_hash.h"
 
 namespace tack {
@@ -15,54 +17,70 @@ std::string numbered(std::string_view what, std::size_t index) {
   return std::string(what) + " " + std::to_string(index);
 }
 
-Parameter array_parameter(const Items& entry, const std::string& where) {
-  entry.expect_size(4);
-  Parameter result{};
-  result.kind = Parameter::Kind::array;
-  result.type = entry.dtype(1);
-  if (result.type == DType::boolean) refuse(where, "arrays of bool are not supported");
-  result.rank = static_cast<std::uint8_t>(entry.integer(2, 1, kMaxRank));
-  const TypeNumbers numbers = type_numbers(result.type);
-  result.type_number = numbers.first;
-  result.other_type_number = numbers.second;
-  result.required_flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-  const Items pins(entry[3], where);
-  pins.expect_size(result.rank);
-  for (std::size_t axis = 0; axis < kMaxRank; ++axis) {
-    result.pins[axis] = axis < pins.size() ? pins.integer(axis, -1, INT64_MAX) : -1;
-    result.pinned |= result.pins[axis] >= 0;
-  }
-  return result;
+tack_entry entry_at(std::uint64_t address) {
+  return reinterpret_cast<tack_entry>(static_cast<std::uintptr_t>(address));
 }
 
 // Which values an unannotated scalar takes follows from the call alone: an int is i64, a float is
 // f64 where an f64 array is among the arguments and else f32. A row that says otherwise is never
 // selected.
-Parameter::Kind scalar_kind(DType type, bool annotated, bool has_f64_array) {
-  switch (type) {
+Parameter::Kind scalar_kind(const Parameter& scalar, bool has_f64_array) {
+  using Kind = Parameter::Kind;
+  const bool annotated = scalar.annotated;
+  switch (scalar.type) {
     case DType::boolean:
-      return Parameter::Kind::boolean;
+      return Kind::boolean;
     case DType::f32:
-      return annotated || !has_f64_array ? Parameter::Kind::f32 : Parameter::Kind::unreachable;
+      return annotated || !has_f64_array ? Kind::f32 : Kind::unreachable;
     case DType::f64:
-      return annotated || has_f64_array ? Parameter::Kind::f64 : Parameter::Kind::unreachable;
+      return annotated || has_f64_array ? Kind::f64 : Kind::unreachable;
     case DType::i64:
-      return Parameter::Kind::integer;
+      return Kind::integer;
     case DType::u64:
-      return annotated ? Parameter::Kind::u64 : Parameter::Kind::unreachable;
+      return annotated ? Kind::u64 : Kind::unreachable;
     default:
-      return annotated ? Parameter::Kind::integer : Parameter::Kind::unreachable;
+      return annotated ? Kind::integer : Kind::unreachable;
   }
+}
+
+PyTypeObject* plain_type(DType type) {
+  if (type == DType::boolean) return &PyBool_Type;
+  return facts(type).is_float ? &PyFloat_Type : &PyLong_Type;
+}
+
+Parameter unplaced_parameter(Parameter::Kind kind, DType type) {
+  Parameter result{};
+  result.kind = kind;
+  result.type = type;
+  result.slot = kUnset;
+  std::fill(std::begin(result.extents), std::end(result.extents), kUnset);
+  return result;
+}
+
+Parameter array_parameter(const Items& entry, const std::string& where) {
+  entry.expect_size(4);
+  const DType type = entry.dtype(1);
+  if (type == DType::boolean) refuse(where, "arrays of bool are not supported");
+  const TypeNumbers numbers = type_numbers(type);
+  const auto rank = static_cast<int>(entry.integer(2, 1, kMaxRank));
+  Parameter array =
+      unplaced_parameter(rank == 1 ? Parameter::Kind::vector : Parameter::Kind::array, type);
+  array.rank = rank;
+  array.required_flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+  array.plain_type = numpy().ndarray;
+  array.descr = numpy().descr[static_cast<std::size_t>(type)];
+  array.type_word = native_type_word(numbers.first);
+  array.other_type_word = native_type_word(numbers.second);
+  array.item_size = facts(type).bytes;
+  return array;
 }
 
 Parameter scalar_parameter(const Items& entry) {
   entry.expect_size(3);
-  Parameter result{};
-  result.kind = Parameter::Kind::unreachable;  // until all arrays are known
-  result.type = entry.dtype(1);
-  result.annotated = entry.boolean(2);
-  std::fill(std::begin(result.pins), std::end(result.pins), -1);
-  return result;
+  Parameter scalar = unplaced_parameter(Parameter::Kind::unreachable, entry.dtype(1));
+  scalar.annotated = entry.boolean(2);
+  scalar.plain_type = plain_type(scalar.type);
+  return scalar;
 }
 
 }  // namespace
@@ -70,135 +88,163 @@ Parameter scalar_parameter(const Items& entry) {
 Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
                        std::uint64_t general, std::uint64_t noalias, std::string label,
                        nb::object keepalive)
-    : general_(reinterpret_cast<tack_entry>(static_cast<std::uintptr_t>(general))),
-      noalias_(reinterpret_cast<tack_entry>(static_cast<std::uintptr_t>(noalias))),
+    : general_(entry_at(general)),
+      noalias_(entry_at(noalias == 0 ? general : noalias)),
       label_(std::move(label)),
       keepalive_(std::move(keepalive)) {
   if (general_ == nullptr) refuse("entries", "the general entry point is null");
+  import_numpy();
   read_parameters(params);
+  read_slots(slots);
   read_written(written);
-  const std::vector<SlotAccess> readable = read_slots(slots);
-  host_ = std::make_unique<const HostProgram>(host, readable);
+  if (noalias_ == general_) hazards_.clear();  // nothing to choose
+  host_ = HostProgram(host, readable_);
   for (const LoopSlot& entry : loop_slots_) {
-    if (entry.loop >= host_->loops()) {
+    if (entry.loop >= host_.loops()) {
       refuse(numbered("slot", entry.slot), "the host program does not set its loop");
+    }
+  }
+  is_simple_ = size_ <= kInline && pins_.empty() && copies_.empty() && host_.is_one_slot() &&
+               loop_slots_.empty();
+}
+
+void Launchable::expect_parameters(const std::vector<bool>& annotated) const {
+  if (size_ != annotated.size()) {
+    raise(PyExc_ValueError, label_ + " has " + std::to_string(size_) +
+                                " parameters, its kernel has " + std::to_string(annotated.size()));
+  }
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Parameter& parameter = (*this)[i];
+    if (!parameter.is_array() && parameter.annotated != annotated[i]) {
+      raise(PyExc_ValueError, label_ + ": whether parameter " + std::to_string(i) +
+                                  " is annotated differs from its kernel");
     }
   }
 }
 
 void Launchable::read_parameters(nb::handle params) {
   const Items entries(params, "parameters");
-  if (entries.size() > kMaxParameters) refuse("parameters", "there are more than 255");
+  if (entries.size() > kMaxParameters) refuse("parameters", "there are more than 127");
+  size_ = entries.size();
+  if (size_ > kInline) rest_.resize(size_ - kInline);
   SignatureHash hash;
   bool has_f64_array = false;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
+  for (std::size_t i = 0; i < size_; ++i) {
     const std::string where = numbered("parameter", i);
     const Items entry(entries[i], where);
     const std::string_view form = entry.text(0);
+    Parameter& target = parameter(i);
     if (form == "array") {
-      const Parameter array = array_parameter(entry, where);
-      has_f64_array |= array.type == DType::f64;
-      pinned_ += static_cast<std::size_t>(
-          std::count_if(array.pins, array.pins + kMaxRank, [](auto pin) { return pin >= 0; }));
-      hash.add_array(array.type, array.rank);
-      parameters_.push_back(array);
+      target = array_parameter(entry, where);
+      read_pins(entry[3], i, static_cast<std::size_t>(target.rank));
+      has_f64_array |= target.type == DType::f64;
+      hash.add_array(target.type, static_cast<std::size_t>(target.rank));
     } else if (form == "scalar") {
+      target = scalar_parameter(entry);
       hash.add_scalar();
-      parameters_.push_back(scalar_parameter(entry));
     } else {
       refuse(where, "'" + std::string(form) + "' is neither array nor scalar");
     }
   }
-  for (Parameter& parameter : parameters_) {
-    if (parameter.kind != Parameter::Kind::array) {
-      parameter.kind = scalar_kind(parameter.type, parameter.annotated, has_f64_array);
-    }
+  for (std::size_t i = 0; i < size_; ++i) {
+    Parameter& scalar = parameter(i);
+    if (!scalar.is_array()) scalar.kind = scalar_kind(scalar, has_f64_array);
   }
   key_ = hash.value();
 }
 
+void Launchable::read_pins(nb::handle pins, std::size_t parameter, std::size_t rank) {
+  const Items entries(pins, numbered("the pins of parameter", parameter));
+  entries.expect_size(rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const std::int64_t extent = entries.integer(axis, -1, INT64_MAX);
+    if (extent >= 0) {
+      pins_.push_back(
+          {static_cast<std::uint16_t>(parameter), static_cast<std::uint16_t>(axis), extent});
+    }
+  }
+}
+
+void Launchable::read_slots(nb::handle slots) {
+  const Items entries(slots, "slots");
+  if (entries.size() > kMaxSlots) refuse("slots", "there are more than 511");
+  readable_.resize(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string where = numbered("slot", i);
+    read_slot(Items(entries[i], where), where, static_cast<std::uint16_t>(i));
+  }
+  const auto sink = static_cast<std::uint16_t>(entries.size());
+  const auto sink_if_unset = [sink](std::uint16_t& slot) {
+    if (slot == kUnset) slot = sink;
+  };
+  for (std::size_t i = 0; i < size_; ++i) {
+    sink_if_unset(parameter(i).slot);
+    for (std::uint16_t& slot : parameter(i).extents) sink_if_unset(slot);
+  }
+}
+
+void Launchable::read_slot(const Items& entry, const std::string& where, std::uint16_t slot) {
+  const std::string_view form = entry.text(0);
+  if (form == "loop") {
+    entry.expect_size(2);
+    const std::size_t loop = entry.index(1, kMaxLoops);
+    loop_slots_.push_back({slot, static_cast<std::uint16_t>(loop)});
+    return;
+  }
+  if (form != "pointer" && form != "extent" && form != "scalar") {
+    refuse(where, "'" + std::string(form) + "' is not pointer, extent, scalar or loop");
+  }
+  entry.expect_size(form == "pointer" ? 2 : 3);
+  Parameter& source = parameter(entry.index(1, size_));
+  const bool is_array = source.is_array();
+  if (is_array != (form != "scalar")) {
+    refuse(where, is_array ? "its parameter is an array" : "its parameter is a scalar");
+  }
+  if (form == "extent") {
+    assign(source.extents[entry.index(2, static_cast<std::size_t>(source.rank))], slot);
+    readable_[slot] = {SlotAccess::Kind::exact, DType::i64};
+    return;
+  }
+  assign(source.slot, slot);
+  if (form == "scalar") {
+    if (entry.dtype(2) != source.type) refuse(where, "its dtype is not its parameter's");
+    if (!facts(source.type).is_float) readable_[slot] = {SlotAccess::Kind::exact, source.type};
+  }
+}
+
+// The first slot of a part is filled while packing; further ones are copied from it.
+void Launchable::assign(std::uint16_t& target, std::uint16_t slot) {
+  if (target == kUnset) {
+    target = slot;
+  } else {
+    copies_.push_back({target, slot});
+  }
+}
+
 void Launchable::read_written(nb::handle written) {
   const Items entries(written, "written");
-  std::vector<bool> is_written(parameters_.size());
+  std::vector<bool> is_written(size_);
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto last = static_cast<std::int64_t>(parameters_.size()) - 1;
-    const auto index = static_cast<std::size_t>(entries.integer(i, 0, last));
-    if (parameters_[index].kind != Parameter::Kind::array) {
-      refuse("written", "parameter " + std::to_string(index) + " is not an array");
+    const std::size_t index = entries.index(i, size_);
+    Parameter& array = parameter(index);
+    if (!array.is_array()) {
+      refuse("written", numbered("there is no array in parameter", index));
     }
     is_written[index] = true;
-    parameters_[index].required_flags |= NPY_ARRAY_WRITEABLE;
+    array.required_flags |= NPY_ARRAY_WRITEABLE;
   }
-  std::vector<std::size_t> arrays;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i].kind == Parameter::Kind::array) arrays.push_back(i);
-  }
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    for (std::size_t j = i + 1; j < arrays.size(); ++j) {
-      if (is_written[arrays[i]] || is_written[arrays[j]]) {
-        hazards_.push_back({static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(j)});
+  for (std::size_t i = 0; i < size_; ++i) {
+    for (std::size_t j = i + 1; j < size_; ++j) {
+      if (is_accessed(i) && is_accessed(j) && (is_written[i] || is_written[j])) {
+        hazards_.push_back({parameter(i).slot, parameter(j).slot});
       }
     }
   }
 }
 
-std::vector<SlotAccess> Launchable::read_slots(nb::handle slots) {
-  const Items entries(slots, "slots");
-  if (entries.size() > kMaxSlots) refuse("slots", "there are more than 1024");
-  const auto sink = static_cast<std::uint16_t>(entries.size());
-  for (Parameter& parameter : parameters_) {
-    parameter.slot = kUnset;
-    std::fill(std::begin(parameter.extents), std::end(parameter.extents), kUnset);
-  }
-  std::vector<SlotAccess> readable(entries.size());
-  const auto last_parameter = static_cast<std::int64_t>(parameters_.size()) - 1;
-  // The first slot of a part is filled while packing, further ones are copies of it.
-  const auto assign = [this](std::uint16_t& target, std::uint16_t slot) {
-    if (target == kUnset) {
-      target = slot;
-    } else {
-      copies_.push_back({target, slot});
-    }
-  };
-  for (std::uint16_t i = 0; i < sink; ++i) {
-    const std::string where = numbered("slot", i);
-    const Items entry(entries[i], where);
-    const std::string_view form = entry.text(0);
-    if (form == "loop") {
-      entry.expect_size(2);
-      loop_slots_.push_back(
-          {i, static_cast<std::uint16_t>(entry.integer(1, 0, static_cast<int>(kMaxLoops) - 1))});
-      continue;
-    }
-    Parameter& parameter =
-        parameters_[static_cast<std::size_t>(entry.integer(1, 0, last_parameter))];
-    const bool is_array = parameter.kind == Parameter::Kind::array;
-    if (form == "pointer") {
-      entry.expect_size(2);
-      if (!is_array) refuse(where, "its parameter is not an array");
-      assign(parameter.slot, i);
-    } else if (form == "extent") {
-      entry.expect_size(3);
-      if (!is_array) refuse(where, "its parameter is not an array");
-      assign(parameter.extents[entry.integer(2, 0, parameter.rank - 1)], i);
-      readable[i] = {SlotAccess::Kind::exact, DType::i64};
-    } else if (form == "scalar") {
-      entry.expect_size(3);
-      if (is_array) refuse(where, "its parameter is an array");
-      if (entry.dtype(2) != parameter.type) refuse(where, "its dtype is not its parameter's");
-      assign(parameter.slot, i);
-      if (!facts(parameter.type).is_float) readable[i] = {SlotAccess::Kind::exact, parameter.type};
-    } else {
-      refuse(where, "'" + std::string(form) + "' is not pointer, extent, scalar or loop");
-    }
-  }
-  for (Parameter& parameter : parameters_) {
-    if (parameter.slot == kUnset) parameter.slot = sink;
-    for (std::uint16_t& slot : parameter.extents) {
-      if (slot == kUnset) slot = sink;
-    }
-  }
-  return readable;
+// Whether the kernel is given the pointer of a parameter: it may also ask for extents alone.
+bool Launchable::is_accessed(std::size_t index) const {
+  return (*this)[index].is_array() && (*this)[index].slot != readable_.size();
 }
 
 }  // namespace tack

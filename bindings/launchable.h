@@ -3,39 +3,61 @@
 // lock and without counting references; a kernel keeps what it has ever published.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "../templates/c/tack_abi.h"
 #include "dtype.h"
 #include "host_program.h"
+#include "numpy_layout.h"
 #include "parse.h"
 
 namespace tack {
 
-inline constexpr std::size_t kMaxParameters = 255;
-inline constexpr std::size_t kMaxSlots = 1024;
+inline constexpr std::size_t kMaxParameters = 127;
+inline constexpr std::size_t kMaxSlots = 511;  // a pointer and three extents each, and the loops
 inline constexpr std::size_t kMaxRank = 3;
 
 // What one argument must be and where its parts go. Parts that the variant does not use go to the
 // sink, the slot after the last one, so that packing needs no branch.
 struct Parameter {
-  enum class Kind : std::uint8_t { array, f32, f64, integer, u64, boolean, unreachable };
+  // Arrays of rank 1 are a kind of their own, since they are most arrays; `end` follows the last.
+  enum class Kind : std::uint8_t {
+    vector,
+    array,
+    f32,
+    f64,
+    integer,
+    u64,
+    boolean,
+    unreachable,
+    end
+  };
 
-  Kind kind;
+  bool is_array() const { return kind <= Kind::array; }
+
+  PyTypeObject* plain_type;    // of arguments that the warm path takes
+  const PyArray_Descr* descr;  // arrays: the one that almost all of the dtype have
+  Kind kind = Kind::end;
   DType type;
-  bool annotated;  // scalars only: converts within the real numbers, range-checked
-  bool pinned;     // arrays only: some extent is fixed
-  std::uint8_t rank;
-  std::uint16_t slot;               // the pointer or the scalar
-  std::uint16_t extents[kMaxRank];  // slots of the extents
-  int type_number;                  // NumPy's number of the dtype,
-  int other_type_number;            // and the second C type of the same width, if there is one
-  int required_flags;
-  std::int64_t pins[kMaxRank];  // -1 where any extent will do
+  bool annotated;  // scalars: converts within the real numbers, range-checked
+  std::uint8_t item_size;
+  int required_flags;  // arrays, as all below but the slot
+  int rank;
+  std::uint16_t slot;               // of the scalar or the pointer
+  std::uint16_t extents[kMaxRank];  // slots
+  std::uint64_t type_word;          // what decides where descr does not (numpy_layout.h),
+  std::uint64_t other_type_word;    // with the second C type of the same width, if there is one
+};
+
+// An extent that the variant was compiled for.
+struct Pin {
+  std::uint16_t parameter;
+  std::uint16_t axis;
+  std::int64_t extent;
 };
 
 struct SlotCopy {
@@ -48,7 +70,7 @@ struct LoopSlot {
   std::uint16_t loop;
 };
 
-// Two arrays, as numbers among the arrays of the call, of which at least one is written.
+// The pointer slots of two arrays that the kernel accesses, of which it writes at least one.
 struct ArrayPair {
   std::uint16_t first;
   std::uint16_t second;
@@ -56,38 +78,66 @@ struct ArrayPair {
 
 class Launchable {
  public:
+  // So many parameters lie in the record itself: a call reads them without following a pointer.
+  static constexpr std::size_t kInline = 8;
+
   // Raises ValueError for anything that could not be launched safely.
   Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
              std::uint64_t general, std::uint64_t noalias, std::string label, nb::object keepalive);
 
-  const std::vector<Parameter>& parameters() const { return parameters_; }
+  std::size_t size() const { return size_; }  // how many parameters
+  const Parameter& operator[](std::size_t index) const {
+    return index < kInline ? first_[index] : rest_[index - kInline];
+  }
+  const std::array<Parameter, kInline>& first() const { return first_; }
+
+  // Whether the warm path can run it: all parameters lie in the record, nothing is pinned, and
+  // the loop is "for i in range(n)" with n in a slot.
+  bool is_simple() const { return is_simple_; }
+  const std::vector<Pin>& pins() const { return pins_; }
   const std::vector<SlotCopy>& copies() const { return copies_; }
   const std::vector<LoopSlot>& loop_slots() const { return loop_slots_; }
   const std::vector<ArrayPair>& hazards() const { return hazards_; }
-  const HostProgram& host() const { return *host_; }
+  const HostProgram& host() const { return host_; }
   tack_entry general() const { return general_; }
-  tack_entry noalias() const { return noalias_; }  // null if there is none
+  // For calls without a hazard; the general one if the variant has no other.
+  tack_entry noalias() const { return noalias_; }
   const std::string& label() const { return label_; }
   const nb::object& keepalive() const { return keepalive_; }
   nb::object& keepalive() { return keepalive_; }
 
-  std::uint64_t key() const { return key_; }      // see signature_hash.h
-  std::size_t pinned() const { return pinned_; }  // how many extents are fixed
+  std::uint64_t key() const { return key_; }  // see signature_hash.h
+
+  // Raises ValueError if the variant cannot be one of a kernel with these parameters.
+  void expect_parameters(const std::vector<bool>& annotated) const;
 
  private:
   void read_parameters(nb::handle params);
+  void read_pins(nb::handle pins, std::size_t parameter, std::size_t rank);
   void read_written(nb::handle written);
-  std::vector<SlotAccess> read_slots(nb::handle slots);
+  void read_slots(nb::handle slots);
+  void read_slot(const Items& entry, const std::string& where, std::uint16_t slot);
+  bool is_accessed(std::size_t index) const;
+  void assign(std::uint16_t& target, std::uint16_t slot);
+  Parameter& parameter(std::size_t index) {
+    return index < kInline ? first_[index] : rest_[index - kInline];
+  }
 
-  std::vector<Parameter> parameters_;
+  // Read at every call.
+  std::size_t size_ = 0;
+  bool is_simple_ = false;
+  std::array<Parameter, kInline> first_{};
+  std::vector<Parameter> rest_;
+  std::vector<Pin> pins_;
   std::vector<SlotCopy> copies_;
+  HostProgram host_;
   std::vector<LoopSlot> loop_slots_;
-  std::vector<ArrayPair> hazards_;
-  std::unique_ptr<const HostProgram> host_;
   tack_entry general_ = nullptr;
   tack_entry noalias_ = nullptr;
+  std::vector<ArrayPair> hazards_;
+
+  std::vector<SlotAccess> readable_;  // what the host program may read of each slot
   std::uint64_t key_ = 0;
-  std::size_t pinned_ = 0;
   std::string label_;
   nb::object keepalive_;
 };

@@ -1,44 +1,51 @@
 #include "numpy_types.h"
 
-#include "numpy_layout.h"
+#include <atomic>
+
+#include "exceptions.h"
 
 namespace tack {
 
-std::atomic<const NumPyTypes*> numpy_types{nullptr};
-std::atomic<PyTypeObject*> ndarray_type{nullptr};
-
 namespace {
 
-// A new reference, or null.
-PyTypeObject* type_named(PyObject* numpy, const char* name) {
-  PyObject* found = PyObject_GetAttrString(numpy, name);
-  if (found != nullptr && PyType_Check(found)) return reinterpret_cast<PyTypeObject*>(found);
-  PyErr_Clear();
-  Py_XDECREF(found);
-  return nullptr;
+std::atomic<const NumPy*> known{nullptr};
+
+PyTypeObject* type_named(const nb::object& module, const char* name) {
+  const nb::object found = module.attr(name);
+  if (!PyType_Check(found.ptr())) raise(PyExc_TypeError, "numpy has no such type");
+  return reinterpret_cast<PyTypeObject*>(found.ptr());
+}
+
+NumPy types_of(const nb::object& module) {
+  NumPy found{type_named(module, "ndarray"),     type_named(module, "bool_"),
+              type_named(module, "integer"),     type_named(module, "floating"),
+              type_named(module, "timedelta64"), {}};
+  constexpr auto kLeastSize = static_cast<Py_ssize_t>(sizeof(PyArrayObject_fields));
+  if (found.ndarray->tp_basicsize < kLeastSize) raise(PyExc_TypeError, "not NumPy's ndarray");
+  const nb::object dtype = module.attr("dtype");
+  for (std::size_t i = 0; i < kDTypes.size(); ++i) {
+    const nb::object descr = dtype(nb::str(kDTypes[i].numpy_name.data()));
+    // NumPy keeps these alive as long as the process, and so does this reference.
+    found.descr[i] = reinterpret_cast<const PyArray_Descr*>(descr.inc_ref().ptr());
+  }
+  return found;
 }
 
 }  // namespace
 
-bool find_numpy_types() {
-  if (numpy_types.load(std::memory_order_acquire) != nullptr) return true;
-  PyObject* modules = PyImport_GetModuleDict();  // borrowed
-  PyObject* numpy = modules == nullptr ? nullptr : PyDict_GetItemString(modules, "numpy");
-  if (numpy == nullptr) return false;
-  NumPyTypes found{type_named(numpy, "ndarray"), type_named(numpy, "bool_"),
-                   type_named(numpy, "integer"), type_named(numpy, "floating"),
-                   type_named(numpy, "timedelta64")};
-  const bool complete =
-      found.ndarray != nullptr && found.boolean != nullptr && found.integer != nullptr &&
-      found.floating != nullptr && found.timedelta != nullptr &&
-      found.ndarray->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(PyArrayObject_fields));
-  if (!complete) return false;  // NumPy is being imported; ask again at the next call
-  // The types live as long as the process, and so does this record of them.
-  const NumPyTypes* expected = nullptr;
-  const auto* record = new NumPyTypes(found);
-  if (!numpy_types.compare_exchange_strong(expected, record)) delete record;
-  ndarray_type.store(found.ndarray, std::memory_order_release);
-  return true;
+void import_numpy() {
+  if (is_numpy_known()) return;
+  const auto* found = new NumPy(types_of(nb::module_::import_("numpy")));
+  const NumPy* expected = nullptr;
+  if (!known.compare_exchange_strong(expected, found)) delete found;  // another thread's stays
+}
+
+bool is_numpy_known() { return known.load(std::memory_order_acquire) != nullptr; }
+
+const NumPy& numpy() { return *known.load(std::memory_order_acquire); }
+
+bool is_ndarray(PyObject* object) {
+  return is_numpy_known() && PyType_IsSubtype(Py_TYPE(object), numpy().ndarray) != 0;
 }
 
 }  // namespace tack

@@ -1,32 +1,33 @@
-// NumPy's types, taken from sys.modules when a call first needs them: tack imports nothing for
-// itself, and without NumPy there are no arrays to recognise.
+// NumPy's types, found once when the first launch record is made. Without records there is nothing
+// to recognise arrays for.
 #pragma once
 
 #include <Python.h>
 
-#include <atomic>
+#include <array>
+
+#include "dtype.h"
+#include "numpy_layout.h"
 
 namespace tack {
 
-struct NumPyTypes {
+struct NumPy {
   PyTypeObject* ndarray;
   PyTypeObject* boolean;
   PyTypeObject* integer;
   PyTypeObject* floating;
   PyTypeObject* timedelta;  // an np.integer by inheritance, and no number
+  // The descriptor that NumPy itself gives to arrays of each dtype.
+  std::array<const PyArray_Descr*, kDTypes.size()> descr;
 };
 
-// Null until find_numpy_types() has found them; never changes afterwards.
-extern std::atomic<const NumPyTypes*> numpy_types;
-extern std::atomic<PyTypeObject*> ndarray_type;
+// Finds the types, importing NumPy if nobody has; raises what that raises.
+void import_numpy();
 
-// True if NumPy's types are known, now or from before. Raises nothing.
-bool find_numpy_types();
+bool is_numpy_known();
+const NumPy& numpy();  // only once they are known; never changes
 
-inline bool is_ndarray(PyObject* object) {
-  PyTypeObject* ndarray = ndarray_type.load(std::memory_order_relaxed);
-  PyTypeObject* type = Py_TYPE(object);
-  return type == ndarray || (ndarray != nullptr && PyType_IsSubtype(type, ndarray));
-}
+// Whether an object is an ndarray or of a subclass. False before NumPy is known.
+bool is_ndarray(PyObject* object);
 
 }  // namespace tack

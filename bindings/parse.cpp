@@ -48,6 +48,10 @@ std::int64_t Items::integer(std::size_t index, std::int64_t min, std::int64_t ma
   return value;
 }
 
+std::size_t Items::index(std::size_t index, std::size_t count) const {
+  return static_cast<std::size_t>(integer(index, 0, static_cast<std::int64_t>(count) - 1));
+}
+
 std::int64_t bits_of(nb::handle object, std::string_view where) {
   if (!PyLong_Check(object.ptr())) refuse(where, "an integer was expected");
   int overflow = 0;

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "dtype.h"
-#include "raise.h"
+#include "exceptions.h"
 
 namespace tack {
 
@@ -27,7 +27,8 @@ class Items {
 
   std::string_view text(std::size_t index) const;
   std::int64_t integer(std::size_t index, std::int64_t min, std::int64_t max) const;
-  std::int64_t bits(std::size_t index) const;  // -2^63 .. 2^64-1, as 64 bits
+  std::size_t index(std::size_t index, std::size_t count) const;  // 0 .. count-1
+  std::int64_t bits(std::size_t index) const;                     // -2^63 .. 2^64-1, as 64 bits
   bool boolean(std::size_t index) const;
   DType dtype(std::size_t index) const;
   void expect_size(std::size_t size) const;

@@ -34,16 +34,16 @@ nb::object plain_number(PyObject* object, bool annotated) {
   if (PyFloat_Check(object)) return nb::steal(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object)));
   // int.__pos__ gives the plain int of a subclass, whatever the subclass overrides.
   if (PyLong_Check(object)) return nb::steal(PyLong_Type.tp_as_number->nb_positive(object));
-  if (const NumPyTypes* numpy = numpy_types.load(std::memory_order_acquire)) {
-    if (is_a(object, numpy->ndarray)) return {};
-    if (is_a(object, numpy->boolean)) {
+  if (is_numpy_known()) {
+    if (is_a(object, numpy().ndarray)) return {};
+    if (is_a(object, numpy().boolean)) {
       const int truth = PyObject_IsTrue(object);
       return truth < 0 ? nb::object() : nb::borrow(truth != 0 ? Py_True : Py_False);
     }
-    if (is_a(object, numpy->integer)) {
-      return is_a(object, numpy->timedelta) ? nb::object() : nb::steal(PyNumber_Index(object));
+    if (is_a(object, numpy().integer)) {
+      return is_a(object, numpy().timedelta) ? nb::object() : nb::steal(PyNumber_Index(object));
     }
-    if (is_a(object, numpy->floating)) return as_float(object);
+    if (is_a(object, numpy().floating)) return as_float(object);
   }
   return annotated && is_real(object) ? as_float(object) : nb::object();
 }

@@ -18,12 +18,13 @@ const Launchable* VariantTable::find(PyObject* const* arguments, std::size_t cou
   for (const Node* node = buckets.head(key).load(std::memory_order_acquire); node != nullptr;
        node = node->next.load(std::memory_order_acquire)) {
     const Launchable& variant = *node->variant;
-    if (variant.key() != key || variant.parameters().size() != count) continue;
+    if (variant.key() != key || variant.size() != count) continue;
     if (preferred == nullptr) preferred = &variant;
     if (!pack(variant, arguments, call)) continue;
     // A variant that a more specific one precedes is not remembered: the next call might be for
     // the other.
-    if (variant.pinned() == preferred->pinned()) last_.store(&variant, std::memory_order_release);
+    if (variant.pins().size() == preferred->pins().size())
+      last_.store(&variant, std::memory_order_release);
     return &variant;
   }
   return nullptr;
@@ -55,7 +56,7 @@ void VariantTable::link(Buckets& buckets, const Launchable& variant) {
   node.variant = &variant;
   std::atomic<Node*>* place = &buckets.head(variant.key());
   Node* next = place->load(std::memory_order_relaxed);
-  while (next != nullptr && next->variant->pinned() >= variant.pinned()) {
+  while (next != nullptr && next->variant->pins().size() >= variant.pins().size()) {
     place = &next->next;
     next = place->load(std::memory_order_relaxed);
   }

@@ -1,0 +1,155 @@
+// Calling a kernel: the warm path, and what happens to the calls that leave it.
+#include <Python.h>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "arguments.h"
+#include "kernel_object.h"
+#include "launch.h"
+#include "launchable.h"
+#include "plain_numbers.h"
+#include "warm_path.h"
+
+namespace tack {
+namespace {
+
+// The arguments with every number as a plain Python one. Holds what it had to make.
+class PlainArguments {
+ public:
+  // Throws what a conversion raised.
+  PlainArguments(PyObject* const* arguments, const std::vector<bool>& annotated)
+      : values_(arguments, arguments + annotated.size()) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      nb::object plain = plain_number(values_[i], annotated[i]);
+      if (!plain.is_valid()) {
+        if (PyErr_Occurred() != nullptr) throw nb::python_error();
+        continue;
+      }
+      values_[i] = plain.ptr();
+      made_.push_back(std::move(plain));
+    }
+  }
+
+  PyObject* const* data() const { return values_.data(); }
+  bool changed() const { return !made_.empty(); }
+
+ private:
+  std::vector<PyObject*> values_;
+  std::vector<nb::object> made_;
+};
+
+nb::object tuple_of(PyObject* const* arguments, std::size_t count) {
+  nb::object result = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  if (!result.is_valid()) throw nb::python_error();
+  for (std::size_t i = 0; i < count; ++i) {
+    Py_INCREF(arguments[i]);
+    PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), arguments[i]);
+  }
+  return result;
+}
+
+// Asks for a variant that takes the arguments, and keeps it.
+const Launchable& resolve_miss(KernelObject* kernel, PyObject* const* arguments) {
+  const KernelState& state = kernel->state();
+  const nb::object callback = state.on_miss;
+  if (!callback.is_valid()) raise(PyExc_RuntimeError, "this kernel is being destroyed");
+  const nb::object launchable = callback(nb::handle(reinterpret_cast<PyObject*>(kernel)),
+                                         tuple_of(arguments, state.annotated.size()));
+  return insert_variant(kernel, launchable);
+}
+
+// Every call that has left the warm path, in order of likelihood.
+PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
+  KernelState& state = kernel->state();
+  const std::size_t count = state.annotated.size();
+  PackedCall call;
+  const Launchable* last = state.variants.last();
+  if (last != nullptr && pack(*last, arguments, call)) return launch(*last, call);
+  if (const Launchable* found = state.variants.find(arguments, count, call)) {
+    return launch(*found, call);
+  }
+  const PlainArguments plain(arguments, state.annotated);
+  if (plain.changed()) {
+    if (const Launchable* found = state.variants.find(plain.data(), count, call)) {
+      return launch(*found, call);
+    }
+  }
+  const Launchable& resolved = resolve_miss(kernel, arguments);
+  if (pack(resolved, plain.data(), call)) return launch(resolved, call);
+  raise(PyExc_RuntimeError, display_name(reinterpret_cast<PyObject*>(kernel)) + ": the variant " +
+                                resolved.label() +
+                                ", found for these arguments, does not take them");
+}
+
+[[gnu::noinline]] PyObject* leave_warm_path(KernelObject* kernel,
+                                            PyObject* const* arguments) noexcept {
+  return guarded([&] { return call_otherwise(kernel, arguments); });
+}
+
+// The rest of a warm call to a variant that has more to it.
+[[gnu::noinline]] PyObject* finish_warm_call(KernelObject* kernel, const Launchable& variant,
+                                             PyObject* const* arguments,
+                                             PackedCall& call) noexcept {
+  if (!pack_remainder(variant, arguments, call)) return leave_warm_path(kernel, arguments);
+  return launch(variant, call);
+}
+
+// `arguments` has one object for each parameter.
+[[gnu::always_inline]] inline PyObject* call_warm(KernelObject* kernel,
+                                                  PyObject* const* arguments) {
+  const Launchable* last = kernel->state().variants.last();
+  if (TACK_UNLIKELY(last == nullptr)) return leave_warm_path(kernel, arguments);
+  PackedCall call;
+  std::uint64_t elements = 0;
+  if (TACK_UNLIKELY(!warm::pack_first(*last, arguments, elements, call))) {
+    return leave_warm_path(kernel, arguments);
+  }
+  if (TACK_LIKELY(last->is_simple())) {
+    const std::int64_t total = call.slots[last->host().slot_of_loop(0)].i64;
+    // The bound is a power of two, so that one number stands for both; a negative extent is large.
+    if (TACK_LIKELY((static_cast<std::uint64_t>(total) | elements) < kReleaseGilFrom)) {
+      if (TACK_LIKELY(total != 0)) {
+        const tack_entry entry = has_no_hazard(*last, call) ? last->noalias() : last->general();
+        entry(&kContext, call.slots, 0, total);
+      }
+      Py_RETURN_NONE;
+    }
+  }
+  call.elements = elements;
+  return finish_warm_call(kernel, *last, arguments, call);
+}
+
+[[gnu::noinline]] PyObject* bind_and_call(KernelObject* kernel, PyObject* const* arguments,
+                                          Py_ssize_t given, PyObject* keywords) noexcept {
+  return guarded([&]() -> PyObject* {
+    PyObject* bound[kMaxParameters];
+    if (!kernel->state().binding.bind(arguments, given, keywords, bound)) return nullptr;
+    return call_warm(kernel, bound);
+  });
+}
+
+}  // namespace
+
+PyObject* call_kernel(PyObject* self, PyObject* const* arguments, std::size_t flags,
+                      PyObject* keywords) {
+  KernelObject* kernel = as_kernel(self);
+  const Py_ssize_t given = PyVectorcall_NARGS(flags);
+  if (TACK_UNLIKELY(keywords != nullptr || given != kernel->direct_count)) {
+    return bind_and_call(kernel, arguments, given, keywords);
+  }
+  return call_warm(kernel, arguments);
+}
+
+const Launchable& insert_variant(KernelObject* kernel, nb::handle launchable) {
+  if (!nb::isinstance<Launchable>(launchable)) {
+    raise(PyExc_TypeError, "a Launchable was expected");
+  }
+  const auto& variant = *nb::inst_ptr<Launchable>(launchable);
+  variant.expect_parameters(kernel->state().annotated);
+  kernel->state().variants.insert(variant, nb::borrow(launchable));
+  return variant;
+}
+
+}  // namespace tack

@@ -1,0 +1,61 @@
+// A kernel as an object: what it is made of, and how it is called.
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "call_binding.h"
+#include "exceptions.h"
+#include "variant_table.h"
+
+namespace tack {
+
+// The part of a kernel that C++ constructs and destroys.
+struct KernelState {
+  KernelState(nb::handle function, nb::handle definition_, nb::handle names,
+              std::vector<bool> annotated_, nb::handle on_miss_)
+      : binding(function, names),
+        annotated(std::move(annotated_)),
+        py_func(nb::borrow(function)),
+        definition(nb::borrow(definition_)),
+        on_miss(nb::borrow(on_miss_)) {}
+
+  VariantTable variants;
+  CallBinding binding;
+  std::vector<bool> annotated;  // by parameter
+  nb::object py_func;
+  nb::object definition;
+  nb::object on_miss;
+};
+
+struct KernelObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* dict;
+  PyObject* weak_references;
+  Py_ssize_t direct_count;  // positional arguments that need no binding
+  bool is_constructed;      // the state; false as long as the allocation is all zeros
+  // In the object itself, so that a call follows one pointer less.
+  alignas(KernelState) std::byte storage[sizeof(KernelState)];
+
+  KernelState& state() { return *std::launder(reinterpret_cast<KernelState*>(storage)); }
+};
+
+inline KernelObject* as_kernel(PyObject* object) { return reinterpret_cast<KernelObject*>(object); }
+
+// "package.module:name", for messages.
+std::string display_name(PyObject* kernel);
+
+// The vectorcall slot.
+PyObject* call_kernel(PyObject* self, PyObject* const* arguments, std::size_t flags,
+                      PyObject* keywords);
+
+// Adds a variant. Raises TypeError if `launchable` is no Launchable, ValueError if it cannot be one
+// of this kernel.
+const Launchable& insert_variant(KernelObject* kernel, nb::handle launchable);
+
+}  // namespace tack
