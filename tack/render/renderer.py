@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from tack.ir.nodes import IRFunction
 from tack.model.launch import Launch
+from tack.model.spelling import advice
 from tack.model.targets import Target
 from tack.render.source import Source
 
@@ -59,13 +60,21 @@ class Renderer:
         return replace(self, compiler=compiler)
 
 
-_FACTORIES: Final[dict[str, str]] = {"cpu": "tack.render.c:renderer"}
-"""Backend -> the function that gives its renderer."""
+_FACTORIES: Final[dict[str, dict[str, str]]] = {
+    "cpu": {"c": "tack.render.c:renderer", "llvm": "tack.render.llvm:renderer"},
+}
+"""Backend -> dialect -> the function that gives the renderer; what is shipped is in the first."""
 
 
 @cache
-def renderer_for(target: Target) -> Renderer:
-    """The renderer for ``target``."""
-    module, _, function = _FACTORIES[target.backend].partition(":")
+def renderer_for(target: Target, dialect: str | None = None) -> Renderer:
+    """The renderer for ``target``: in ``dialect``, or in the one that its libraries are built from.
+
+    ``ValueError`` for a dialect that the target does not have.
+    """
+    dialects = _FACTORIES[target.backend]
+    if dialect is not None and dialect not in dialects:
+        raise ValueError(f"{target} is not rendered as {dialect!r}; {advice(dialect, dialects)}")
+    module, _, function = dialects[dialect or next(iter(dialects))].partition(":")
     renderer: Renderer = getattr(import_module(module), function)()
     return renderer

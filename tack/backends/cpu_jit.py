@@ -1,0 +1,75 @@
+"""What compiles kernels on this machine at a call: LLVM if llvmlite is there, else a C compiler.
+
+Both take the same IR to the same bits, but neither runs what the other made: whoever keeps a
+compile keeps the toolchain's ``identity`` with it.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib.util import find_spec
+from typing import Protocol
+
+from tack.backends import cpu_cc, cpu_llvm
+from tack.model.errors import ToolchainError
+from tack.model.targets import Target
+
+__all__ = ["LoadedLibrary", "Toolchain", "toolchain"]
+
+
+class LoadedLibrary(Protocol):
+    """Kernels in memory, for as long as the process lives."""
+
+    def symbol(self, name: str) -> int:
+        """The address of a function; ``AttributeError`` if there is none of that name."""
+        ...
+
+
+class Toolchain(Protocol):
+    """What compiles the text of a renderer, and loads what it made. Any thread may use it.
+
+    ``str()`` of it is a version for people to read.
+    """
+
+    @property
+    def dialect(self) -> str:
+        """What it compiles: ``renderer_for(target, toolchain.dialect)`` writes it."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """How a file with a compile is called, such as ``".so"``."""
+        ...
+
+    def identity(self) -> str:
+        """What a compile depends on besides its text and target, by content; for build keys."""
+        ...
+
+    def compile(self, text: str, target: Target) -> bytes:
+        """The machine code of an assembled text for ``target``. Raises `ToolchainError`."""
+        ...
+
+    def load(self, image: bytes) -> LoadedLibrary:
+        """The functions of a compile of this toolchain. Raises `tack.backends.cpu.LoadError`."""
+        ...
+
+
+@functools.cache  # an error is not kept, so that what is installed meanwhile is found
+def toolchain() -> Toolchain:
+    """The toolchain of this process, the same one at every call.
+
+    `ToolchainError` names both ways out where there is none.
+    """
+    llvm = cpu_llvm.find()
+    if llvm is not None:
+        return llvm
+    compiler = cpu_cc.find()
+    if compiler is not None and find_spec("jinja2") is not None:
+        return compiler
+    way = "install gcc or clang"
+    if compiler is not None:
+        way = f"install jinja2, with which {compiler} will do"
+    raise ToolchainError(
+        "a kernel that was not prebuilt is compiled by llvmlite 0.45 or newer, or by a C compiler, "
+        f"and there is neither: pip install 'tack-aot[jit]', or {way}"
+    )

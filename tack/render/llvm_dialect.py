@@ -1,0 +1,86 @@
+"""The tables of the LLVM dialect: which instruction or function each operation is.
+
+Nothing here needs llvmlite. Instructions are named as the methods of its ``IRBuilder`` are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tack.ir.nodes import MATH_CALLS
+from tack.model.dtypes import DType
+
+__all__ = ["BINARY", "FUNCTIONS", "conversion", "declaration"]
+
+_OF_INTEGERS: Final = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "&": "and_",
+    "^": "xor",
+    "|": "or_",
+    "shl": "shl",
+}
+
+BINARY: Final[Mapping[str, Mapping[str, str]]] = {
+    "bool": {"&": "and_", "^": "xor", "|": "or_"},
+    "int": {**_OF_INTEGERS, "cdiv": "sdiv", "cmod": "srem", "shr": "ashr"},
+    "uint": {**_OF_INTEGERS, "cdiv": "udiv", "cmod": "urem", "shr": "lshr"},
+    "float": {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"},
+}
+"""Kind of dtype -> operator of `tack.ir.nodes.TARGET_BINARY` -> instruction.
+
+Integers wrap, since no instruction says ``nsw`` or ``nuw``; floats follow IEEE 754 to the letter,
+since none has a fast-math flag.
+"""
+
+_FLOATS: Final = {"f32": "float", "f64": "double"}
+
+_INTRINSICS: Final = {
+    "abs": "fabs",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "sqrt": "sqrt",
+    "fma": "fma",
+    "copysign": "copysign",
+}
+
+FUNCTIONS: Final[Mapping[tuple[str, str], str]] = {
+    **{
+        (builtin, dtype): f"llvm.{intrinsic}.{dtype}"
+        for builtin, intrinsic in _INTRINSICS.items()
+        for dtype in _FLOATS
+    },
+    ("fmod", "f32"): "fmodf",
+    ("fmod", "f64"): "fmod",
+}
+"""(builtin, dtype name) -> function. ``fmod`` is libm's, which is exact as C requires."""
+
+
+def declaration(builtin: str, dtype: str) -> str:
+    """The declaration of a function of `FUNCTIONS`, which touches no memory.
+
+    (libm's may set errno, which nobody reads.)
+    """
+    kind = _FLOATS[dtype]
+    operands = ", ".join([kind] * MATH_CALLS[builtin])
+    name = FUNCTIONS[builtin, dtype]
+    return f'declare {kind} @"{name}"({operands}) nounwind readnone willreturn'
+
+
+def conversion(source: DType, target: DType) -> str | None:
+    """The instruction that converts ``source`` to ``target``, or None where the bits are the same.
+
+    ``target`` is no bool. A float that becomes an integer is in range (``decompose``).
+    """
+    if source.is_float:
+        if target.is_float:
+            return None if source is target else "fpext" if source.bits < target.bits else "fptrunc"
+        return "fptosi" if target.is_signed else "fptoui"
+    if target.is_float:
+        return "sitofp" if source.is_signed else "uitofp"
+    if source.bits < target.bits:
+        return "sext" if source.is_signed else "zext"
+    return None if source.bits == target.bits else "trunc"
