@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import platform
@@ -58,7 +59,7 @@ def _numpy() -> Iterator[Check]:
 
 def _core() -> Iterator[Check]:
     try:
-        from tack import _core
+        _core = importlib.import_module("tack._core")
     except ImportError as error:
         yield Check("tack._core", "run", False, f"{error}; reinstall tack-aot")
         return

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-import tack
+from tack.aot.inputs import tack_version
 from tack.aot.plan import Plan
 from tack.aot.units import library_path
 from tack.compile import assemble
@@ -64,7 +64,7 @@ def record(plan: Plan) -> Bundle:
     """The bundle as far as it is known before compiling: its artifacts are without contents."""
     return Bundle(
         package=plan.manifest.package,
-        tack=tack.__version__,
+        tack=tack_version(),
         abi=ABI,
         toolchain={},
         modules=plan.modules,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import tack
-
-__all__ = ["checker_files", "generator_files"]
+__all__ = ["checker_files", "generator_files", "tack_version"]
 
 _GENERATOR: Final = (
     "tack.compile",
@@ -35,7 +34,7 @@ _CHECKER: Final = ("tack.aot.bundle", "tack.aot.elf", "tack.aot.levels", "tack.m
 
 def generator_files() -> tuple[Path, ...]:
     """Python files and templates that decide what is planned and rendered, sorted."""
-    version = Path(str(tack.__file__))
+    (version,) = _files_of("tack", alone=True)
     return tuple(sorted({version, *_files((*_GENERATOR, *_BUILD))}))
 
 
@@ -48,12 +47,21 @@ def _files(modules: tuple[str, ...]) -> tuple[Path, ...]:
     return tuple(sorted({path for module in modules for path in _files_of(module)}))
 
 
-def _files_of(module: str) -> Iterator[Path]:
-    """The file of a module; of a package every file, byte code excepted."""
+def tack_version() -> str:
+    """The version of this tack.
+
+    Its package is looked up by name: a static import of it would seem, to whoever reads the graph
+    of imports, to reach all that it loads lazily.
+    """
+    return str(importlib.import_module("tack").__version__)
+
+
+def _files_of(module: str, *, alone: bool = False) -> Iterator[Path]:
+    """The file of a module; of a package every file, byte code excepted, or ``__init__`` alone."""
     spec = importlib.util.find_spec(module)
     assert spec is not None, module
     assert spec.origin is not None, module
-    if spec.submodule_search_locations is None:
+    if alone or spec.submodule_search_locations is None:
         yield Path(spec.origin)
         return
     for folder in spec.submodule_search_locations:

@@ -5,6 +5,7 @@ There is one build system; this is a caller of it.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -66,7 +67,13 @@ def build_bundle(
     ]
     refusal = work / "cmake" / "tack" / "refusal.txt"
     _run(configure, "configuring", verbose=verbose, refusal=refusal)
-    _run([str(cmake), "--build", str(work / "cmake"), "--parallel"], "compiling", verbose=verbose)
+    # A number, for Make without one starts everything at once.
+    jobs = str(os.cpu_count() or 1)
+    _run(
+        [str(cmake), "--build", str(work / "cmake"), "--parallel", jobs],
+        "compiling",
+        verbose=verbose,
+    )
     prefix = output.resolve()
     _run(
         [str(cmake), "--install", str(work / "cmake"), "--prefix", str(prefix)],

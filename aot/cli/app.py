@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-import tack
+from tack.aot.inputs import tack_version
 from tack.model.errors import TackError
 
 __all__ = ["COMMANDS", "run"]
@@ -49,7 +49,7 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(tack.__version__, prog_name="tack-aot")
+@click.version_option(tack_version(), prog_name="tack-aot")
 def tack_aot() -> None:
     r"""Ship numeric kernels prebuilt: plan, render, build and inspect them.
 
