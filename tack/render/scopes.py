@@ -12,12 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tack.ir.nodes import (
-    Expression,
-    IRArrayLoad,
     IRAssign,
     IRBreak,
     IRContinue,
-    IRDimSize,
     IRIf,
     IRName,
     IRNode,
@@ -31,7 +28,6 @@ from tack.ir.traversal import (
     read_names,
     statement_lists,
     statements_of,
-    walk_ir,
 )
 
 __all__ = ["Scopes", "plan_scopes", "reads", "sets"]
@@ -41,14 +37,11 @@ __all__ = ["Scopes", "plan_scopes", "reads", "sets"]
 class Scopes:
     """The declarations of one body; statements are known by identity.
 
-    ``declaring``: the assignments that declare their target; ``constant``: those among them whose
-    target is set nowhere else, and not to a literal: compilers take that for the literal itself, and
-    warn about what a guard keeps away, such as a division by zero. ``before``: the locals to declare in front of a statement.
-    ``counting``: the loops whose variable lives in their own head.
+    ``declaring``: the assignments that declare their target. ``before``: the locals to declare in
+    front of a statement. ``counting``: the loops whose variable lives in their own head.
     """
 
     declaring: set[int] = field(default_factory=set)
-    constant: set[int] = field(default_factory=set)
     before: dict[int, list[str]] = field(default_factory=dict)
     counting: set[int] = field(default_factory=set)
 
@@ -111,8 +104,6 @@ class _Planner:
             return True
         if isinstance(first, IRAssign) and first.target == name and not reads(name, [first.value]):
             self.scopes.declaring.add(id(first))
-            if self._set_counts[name] == 1 and _varies(first.value):
-                self.scopes.constant.add(id(first))
             return True
         if in_loop and not _settles(name, [first]):
             return False
@@ -130,11 +121,6 @@ class _Planner:
         ]
         is_loop = isinstance(statement, IRWhile | IRSequentialFor)
         return len(blocks) == 1 and self._declare(name, blocks[0], in_loop or is_loop)
-
-
-def _varies(value: Expression) -> bool:
-    """Whether an expression is made of more than literals."""
-    return any(isinstance(node, IRName | IRArrayLoad | IRDimSize) for node in walk_ir(value))
 
 
 def _settles(name: str, block: Sequence[Statement]) -> bool:

@@ -72,9 +72,10 @@ class StatementWriter:
     def _assign(self, node: IRAssign, depth: int) -> Iterator[str]:
         target, dtype = self._names.local(node.target), self._types[node.target]
         if id(node) in self._scopes.declaring:
-            const = "const " if id(node) in self._scopes.constant else ""
+            # Never const: compilers would take a constant for its value, and warn about what a
+            # guard keeps away, such as a division by it.
             value = self._expressions.write(node.value)
-            yield f"{INDENT * depth}{const}{self._dialect.type(dtype)} {target} = {value};"
+            yield f"{INDENT * depth}{self._dialect.type(dtype)} {target} = {value};"
         else:
             yield INDENT * depth + self._update(target, node.value)
 
