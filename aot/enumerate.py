@@ -81,6 +81,12 @@ def _find(manifest: Manifest, kernel: ListedKernel, tree: SourceTree) -> KernelD
     definition = _definition(value)
     if definition is None:
         raise manifest.refuse(place, f"{kernel.name!r} is no kernel: {_what(value)}")
+    if "<locals>" in definition.name:
+        raise manifest.refuse(
+            place,
+            f"{kernel.name!r} was made inside a function ({definition.name.partition(':')[2]}), "
+            "and such kernels are not built yet; define it at the level of its module",
+        )
     if definition.name != kernel.name:
         raise manifest.refuse(
             place,

@@ -237,6 +237,29 @@ def test_a_name_that_is_no_kernel(case, tmp_path):
     assert sentence.replace("SOURCE", str(tmp_path / "src")) in message
 
 
+def test_a_kernel_made_by_a_function(tmp_path):
+    project = Project(tmp_path, manifest=VALID)
+    project.write(
+        "kernels",
+        """
+        import tack
+
+        def make(n):
+            @tack.kernel
+            def kernel(x):
+                for i in range(x.shape[0]):
+                    x[i] = 0
+            return kernel
+
+        saxpy = make(3)
+        """,
+    )
+    assert refusal(project) == (
+        ": kernel[0].name: 'NAME.kernels:saxpy' was made inside a function (make.<locals>.kernel), "
+        "and such kernels are not built yet; define it at the level of its module"
+    )
+
+
 IMPORTS = {
     "it raises": ("1 / 0", "raised ZeroDivisionError at FILE:2: division by zero"),
     "it does not parse": ("def (", "raised SyntaxError at FILE:2: invalid syntax"),
