@@ -267,7 +267,7 @@ IMPORTS = {
         "import tack_test_missing",
         (
             "raised ModuleNotFoundError at FILE:2: No module named 'tack_test_missing'; if the "
-            "__init__ needs what is not built yet, write [build] with package_init = false"
+            "package's __init__ needs what is not built yet, write [build] with package_init = false"
         ),
     ),
     "it exits": ("raise SystemExit(3)", "raised SystemExit at FILE:2: 3"),
