@@ -22,7 +22,7 @@ from tack.render.c_flags import COMPILE_FLAGS, target_flags
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
-__all__ = ["FLAGS", "Unit", "differences", "levels", "run_tack", "source_of"]
+__all__ = ["FLAGS", "Unit", "differences", "levels", "run_kernel", "run_tack", "source_of"]
 
 FLAGS = (*COMPILE_FLAGS, "-fPIC", "-shared", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 """What tack compiles C with, and every warning that it promises not to raise."""
@@ -76,34 +76,41 @@ class Unit:
         self, kernel: Any, source: Source, arguments: Sequence[Any], level: str, *, noalias: bool
     ) -> None:
         """Run one kernel of the unit; without `noalias`, by its general entry whatever is given."""
-        library = self._libraries[level]
-        entries = {flavour: library.symbol(name) for flavour, name in source.launch.entries}
-        launchable = _core.Launchable(
-            params=[
-                _parameter(spec, name in kernel.py_func.__annotations__)
-                for spec, name in zip(
-                    source.variant.signature, kernel.definition.parameters, strict=True
-                )
-            ],
-            slots=source.launch.slots,
-            host=source.launch.host,
-            written=source.launch.written,
-            general=entries["general"],
-            noalias=entries.get("noalias", 0) if noalias else 0,
-            label=str(source.variant),
-            keepalive=library,
-        )
+        run_kernel(kernel, source, self._libraries[level], arguments, noalias=noalias)
+
+
+def run_kernel(
+    kernel: Any, source: Source, library: Any, arguments: Sequence[Any], *, noalias: bool
+) -> None:
+    """Call ``kernel`` with what ``library`` holds for ``source``."""
+    entries = {flavour: library.symbol(name) for flavour, name in source.launch.entries}
+    launchable = _core.Launchable(
+        params=[
+            _parameter(spec, name in kernel.py_func.__annotations__)
+            for spec, name in zip(
+                source.variant.signature, kernel.definition.parameters, strict=True
+            )
+        ],
+        slots=source.launch.slots,
+        host=source.launch.host,
+        written=source.launch.written,
+        general=entries["general"],
+        noalias=entries.get("noalias", 0) if noalias else 0,
+        label=str(source.variant),
+        keepalive=library,
+    )
+    _core.uninstall(kernel)
+    _core.install(kernel, launchable)
+    try:
+        kernel(*arguments)
+    finally:
         _core.uninstall(kernel)
-        _core.install(kernel, launchable)
-        try:
-            kernel(*arguments)
-        finally:
-            _core.uninstall(kernel)
 
 
 def _parameter(spec: Spec, annotated: bool) -> tuple[Any, ...]:
     if isinstance(spec, ArraySpec):
-        return ("array", spec.dtype.name, spec.rank, (-1,) * spec.rank)
+        pins = tuple(-1 if dim is None else dim for dim in spec.dims)
+        return ("array", spec.dtype.name, spec.rank, pins)
     return ("scalar", spec.dtype.name, annotated)
 
 
