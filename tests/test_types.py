@@ -234,11 +234,18 @@ def test_a_loop_variable_may_become_a_float() -> None:
     assert function.locals[loop.var].name == "i64"
 
 
+def test_a_choice_between_literals_is_one() -> None:
+    body = "t = 1 if a > 0 else 2\nvalue = x[0] + t"
+    assert local_types(body, "x: u8[:], a: i64")["value"] == "u8"
+    assert local_types(body.replace("2", "300"), "x: u8[:], a: i64")["value"] == "i64"
+
+
 def test_temporaries_change_no_type() -> None:
-    function = lowered("t = 1 if a > 0 else 2\nx[0] = x[0] + t", "x: u8[:], a: i64")
+    text = "k = 3\nt = k + 1\nx[0] = x[0] + t"
+    function = lowered(text, "x: u8[:]")
     function.temporaries = {"t"}
-    typed = prepared(function, "typed")
-    assert "x[0:i64] = (x[0:i64] + u8(t))" in str(typed)
+    assert "x[0:i64] = (x[0:i64] + u8(t))" in str(prepared(function, "typed"))
+    assert "x[0:i64] = u8((i64(x[0:i64]) + t))" in str(prepared(lowered(text, "x: u8[:]"), "typed"))
 
 
 # Conversions.

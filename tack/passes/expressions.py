@@ -185,8 +185,6 @@ class Typer:
         condition = self.condition(node.condition)
         one, other = self.visit(node.then_value), self.visit(node.else_value)
         type_ = self.rules.meet(one.type, other.type)
-        if isinstance(type_, Weak):
-            type_ = type_.loaded()
         dtype = self.rules.natural(type_)
         values = self.convert(one, dtype), self.convert(other, dtype)
         return Typed(IRIfExp(condition, *values, dtype), type_)

@@ -26,8 +26,8 @@ class Refusal(Exception):
 class Weak:
     """The type of a number that has not met a type.
 
-    ``low`` and ``high`` bound an integer, None where not known. ``literal`` tells literals and
-    what is computed from literals alone from what was read or chosen.
+    ``low`` and ``high`` bound an integer, None where not known. ``literal`` tells literals, what is
+    computed from them alone, and a choice between them, from what was read.
     """
 
     floating: bool
