@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from ir_building import lowered, prepared
 
@@ -333,3 +336,19 @@ def test_an_extent_is_an_integer_that_i64_holds() -> None:
     loop.extents = [ir.IRName("a")]
     with pytest.raises(CompileError, match="which does not hold every u64"):
         prepared(source, "typed")
+
+
+# The page of the docs.
+
+PAGE = Path(__file__).parents[1] / "docs" / "arithmetic.md"
+ROW = re.compile(
+    r"^\| `(?P<expression>[^|]+)` \| `(?P<signature>[^|]+)` \| (?P<type>\w+) \|$", re.M
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "signature", "expected"), ROW.findall(PAGE.read_text(encoding="utf-8"))
+)
+def test_rows_of_the_docs(expression: str, signature: str, expected: str) -> None:
+    body = f"value = {expression}\nvalue = value if i < 1 else value"
+    assert local_types(body, signature)["value"] == expected
