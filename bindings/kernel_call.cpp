@@ -19,15 +19,15 @@ namespace {
 class PlainArguments {
  public:
   // Throws what a conversion raised.
-  PlainArguments(PyObject* const* arguments, const std::vector<bool>& annotated)
-      : values_(arguments, arguments + annotated.size()) {
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      nb::object plain = plain_number(values_[i], annotated[i]);
+  PlainArguments(PyObject* const* arguments, std::size_t count)
+      : values_(arguments, arguments + count) {
+    for (PyObject*& value : values_) {
+      nb::object plain = plain_number(value);
       if (!plain.is_valid()) {
         if (PyErr_Occurred() != nullptr) throw nb::python_error();
         continue;
       }
-      values_[i] = plain.ptr();
+      value = plain.ptr();
       made_.push_back(std::move(plain));
     }
   }
@@ -70,7 +70,7 @@ PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
   if (const Launchable* found = state.variants.find(arguments, count, call)) {
     return launch(*found, call);
   }
-  const PlainArguments plain(arguments, state.annotated);
+  const PlainArguments plain(arguments, count);
   if (plain.changed()) {
     if (const Launchable* found = state.variants.find(plain.data(), count, call)) {
       return launch(*found, call);

@@ -115,9 +115,9 @@ void Launchable::expect_parameters(const std::vector<bool>& annotated) const {
   }
   for (std::size_t i = 0; i < size_; ++i) {
     const Parameter& parameter = (*this)[i];
-    if (!parameter.is_array() && parameter.annotated != annotated[i]) {
-      raise(PyExc_ValueError, label_ + ": whether parameter " + std::to_string(i) +
-                                  " is annotated differs from its kernel");
+    if (!parameter.is_array() && parameter.annotated && !annotated[i]) {
+      raise(PyExc_ValueError, label_ + " converts to the annotation of parameter " +
+                                  std::to_string(i) + ", which has none in its kernel");
     }
   }
 }

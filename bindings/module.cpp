@@ -35,21 +35,23 @@ PyType_Slot launchable_slots[] = {
     {0, nullptr},
 };
 
+std::uint64_t address_of(tack_entry entry) { return reinterpret_cast<std::uintptr_t>(entry); }
+
 void add_launchable(nb::module_& module) {
   nb::class_<Launchable>(module, "Launchable", nb::is_final(), nb::type_slots(launchable_slots),
                          "A variant that can be launched. Immutable.")
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, std::uint64_t, std::uint64_t,
                     std::string, nb::object>(),
-           nb::arg("params"), nb::arg("slots"), nb::arg("host"), nb::arg("written"),
-           nb::arg("general"), nb::arg("noalias"), nb::arg("label"), nb::arg("keepalive").none(),
+           nb::arg("params").none(), nb::arg("slots").none(), nb::arg("host").none(),
+           nb::arg("written").none(), nb::arg("general"), nb::arg("noalias"), nb::arg("label"),
+           nb::arg("keepalive").none(),
            "Raises ValueError for a record that could not be launched safely.")
       .def_prop_ro("label", &Launchable::label)
-      .def_prop_ro(
-          "general",
-          [](const Launchable& self) { return reinterpret_cast<std::uintptr_t>(self.general()); })
-      .def_prop_ro(
-          "noalias",
-          [](const Launchable& self) { return reinterpret_cast<std::uintptr_t>(self.noalias()); })
+      .def_prop_ro("general", [](const Launchable& self) { return address_of(self.general()); })
+      .def_prop_ro("noalias",
+                   [](const Launchable& self) {
+                     return self.noalias() == self.general() ? 0 : address_of(self.noalias());
+                   })
       .def("__repr__", [](const Launchable& self) { return "<Launchable " + self.label() + ">"; });
 }
 

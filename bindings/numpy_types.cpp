@@ -31,6 +31,20 @@ NumPy types_of(const nb::object& module) {
   return found;
 }
 
+// numpy.ma is imported when it is first used: where it is not, nothing is masked.
+bool is_masked(PyObject* object) {
+  PyObject* modules = PyImport_GetModuleDict();  // borrowed
+  PyObject* module = PyDict_GetItemString(modules, "numpy.ma");
+  if (module == nullptr) return false;
+  const nb::object type = nb::steal(PyObject_GetAttrString(module, "MaskedArray"));
+  if (!type.is_valid()) {  // it is being imported
+    PyErr_Clear();
+    return false;
+  }
+  return PyType_Check(type.ptr()) &&
+         PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(type.ptr())) != 0;
+}
+
 }  // namespace
 
 void import_numpy() {
@@ -45,7 +59,10 @@ bool is_numpy_known() { return known.load(std::memory_order_acquire) != nullptr;
 const NumPy& numpy() { return *known.load(std::memory_order_acquire); }
 
 bool is_ndarray(PyObject* object) {
-  return is_numpy_known() && PyType_IsSubtype(Py_TYPE(object), numpy().ndarray) != 0;
+  if (!is_numpy_known()) return false;
+  PyTypeObject* ndarray = numpy().ndarray;
+  if (Py_TYPE(object) == ndarray) return true;
+  return PyType_IsSubtype(Py_TYPE(object), ndarray) != 0 && !is_masked(object);
 }
 
 }  // namespace tack

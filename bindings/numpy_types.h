@@ -27,7 +27,8 @@ void import_numpy();
 bool is_numpy_known();
 const NumPy& numpy();  // only once they are known; never changes
 
-// Whether an object is an ndarray or of a subclass. False before NumPy is known.
+// Whether an object is an ndarray or of a subclass, but a masked one: a kernel sees no mask. False
+// before NumPy is known.
 bool is_ndarray(PyObject* object);
 
 }  // namespace tack

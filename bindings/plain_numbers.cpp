@@ -29,7 +29,7 @@ nb::object as_float(PyObject* object) {
 
 }  // namespace
 
-nb::object plain_number(PyObject* object, bool annotated) {
+nb::object plain_number(PyObject* object) {
   if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object)) return {};
   if (PyFloat_Check(object)) return nb::steal(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object)));
   // int.__pos__ gives the plain int of a subclass, whatever the subclass overrides.
@@ -45,7 +45,7 @@ nb::object plain_number(PyObject* object, bool annotated) {
     }
     if (is_a(object, numpy().floating)) return as_float(object);
   }
-  return annotated && is_real(object) ? as_float(object) : nb::object();
+  return is_real(object) ? as_float(object) : nb::object();
 }
 
 }  // namespace tack
