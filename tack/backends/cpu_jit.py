@@ -50,7 +50,10 @@ class Toolchain(Protocol):
         ...
 
     def load(self, image: bytes) -> LoadedLibrary:
-        """The functions of a compile of this toolchain. Raises `tack.backends.cpu.LoadError`."""
+        """The functions of a compile of this toolchain. Raises `tack.backends.cpu.LoadError`.
+
+        Whoever kept ``image`` compares its digest first: a damaged one may end the process.
+        """
         ...
 
 
