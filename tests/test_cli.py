@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -268,7 +267,9 @@ def test_a_missing_dependency_is_a_sentence(tmp_path):
         "import sys; sys.modules['click'] = None\n"
         "from tack.aot.cli import main; sys.exit(main(['plan']))"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("tack-aot: click is not installed; install what builds need: ")
 
@@ -295,12 +296,12 @@ def test_an_unwritable_folder_is_a_sentence(run, tmp_path):
     assert err.startswith("tack-aot: ")
 
 
-def test_the_command_runs_as_a_module():
+def test_the_command_runs_as_a_module(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "tack.aot", "--version"],
         check=True,
         capture_output=True,
         text=True,
-        env=os.environ,
+        cwd=tmp_path,
     )
     assert done.stdout.startswith("tack-aot, version ")

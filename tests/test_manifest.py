@@ -266,8 +266,9 @@ IMPORTS = {
     "it needs another module": (
         "import tack_test_missing",
         (
-            "raised ModuleNotFoundError at FILE:2: No module named 'tack_test_missing'; if "
-            "the package's __init__ needs what is not built yet, write [build] with package_init = false"
+            "raised ModuleNotFoundError at FILE:2: No module named 'tack_test_missing'; if the "
+            "package's __init__ needs what is not built yet, write [build] with package_init = "
+            "false"
         ),
     ),
     "it exits": ("raise SystemExit(3)", "raised SystemExit at FILE:2: 3"),

@@ -207,7 +207,8 @@ def test_planning_needs_no_compiler_and_no_runtime(tmp_path):
         "unneeded = {'tack.runtime', 'tack.backends', 'capstone', 'click', 'rich'}\n"
         "assert not unneeded & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PATH": "/nonexistent"})
+    environment = {"PATH": "/nonexistent"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd=tmp_path)
 
 
 def test_every_file_of_the_generator_is_an_input(tmp_path):
