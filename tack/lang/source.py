@@ -78,21 +78,17 @@ def read_function(function: types.FunctionType, stamp: FileStamp | None) -> Sour
             "from it; ship a prebuilt variant, or keep the .py file beside the package"
         )
     try:
-        tree, codes = _parse(code.co_filename, lines)
+        text = _parse(code.co_filename, lines)
     except (SyntaxError, ValueError) as error:
         raise SourceUnavailable(
             f"{name}: {code.co_filename} no longer parses ({error}); mend it and reload the module"
         ) from None
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == function.__code__.co_name
-    ]
+    found = text.functions.get(code.co_name, [])
     if now is not None and now == stamp:
         here = [node for node in found if _first_line(node) == code.co_firstlineno]
         if len(here) == 1:
             return SourceFunction(here[0], code.co_filename, lines, name)
-    same = [other for other in codes() if _same_code(other, code)]
+    same = [other for other in text.codes if _same_code(other, code)]
     first_lines = {other.co_firstlineno for other in same}
     here = [node for node in found if _first_line(node) in first_lines]
     if not here:
@@ -126,23 +122,24 @@ def _cached_lines(function: types.FunctionType) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=64)
-def _parse(path: str, lines: tuple[str, ...]) -> tuple[ast.Module, _Codes]:
-    text = "".join(lines)
-    return ast.parse(text, path), _Codes(text, path)
+def _parse(path: str, lines: tuple[str, ...]) -> _Text:
+    return _Text("".join(lines), path)
 
 
-class _Codes:
-    """The code objects of a text, compiled when first asked for."""
+class _Text:
+    """The functions of a text by name, and its code objects, compiled when first asked for."""
 
     def __init__(self, text: str, path: str) -> None:
         self._text, self._path = text, path
+        self.functions: dict[str, list[ast.FunctionDef]] = {}
+        for node in ast.walk(ast.parse(text, path)):
+            if isinstance(node, ast.FunctionDef):
+                self.functions.setdefault(node.name, []).append(node)
 
     @functools.cached_property
-    def _all(self) -> list[types.CodeType]:
+    def codes(self) -> list[types.CodeType]:
+        """Every code object of the text."""
         return list(_nested(compile(self._text, self._path, "exec", dont_inherit=True)))
-
-    def __call__(self) -> list[types.CodeType]:
-        return self._all
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
