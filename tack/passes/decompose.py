@@ -42,7 +42,7 @@ from tack.passes import float_hazards, integer_hazards
 from tack.passes.build import constant, dtype_of, negate
 from tack.passes.float_hazards import pick
 from tack.passes.intervals import Intervals
-from tack.passes.localize import order_locals
+from tack.passes.localize import localize
 from tack.passes.loops import counted_loop
 from tack.passes.powers import power
 
@@ -57,7 +57,7 @@ def decompose(function: IRFunction) -> IRFunction:
     (loop,) = function.body
     assert isinstance(loop, IRParallelFor)
     loop.body = _Decomposer(function).body(loop.body)
-    return order_locals(function)
+    return localize(function)
 
 
 class Block:

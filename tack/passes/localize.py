@@ -8,7 +8,7 @@ from __future__ import annotations
 from tack.ir.nodes import IRAssign, IRFunction, IRNode, Statement
 from tack.ir.traversal import assigned_names, read_names, transform_ir
 
-__all__ = ["localize", "order_locals"]
+__all__ = ["localize"]
 
 
 def localize(function: IRFunction) -> IRFunction:
@@ -18,10 +18,10 @@ def localize(function: IRFunction) -> IRFunction:
         unread = set(assigned_names(function)) - read
         if not _drop(function, unread):
             break
-    return order_locals(function)
+    return _order_locals(function)
 
 
-def order_locals(function: IRFunction) -> IRFunction:
+def _order_locals(function: IRFunction) -> IRFunction:
     """Makes ``function.locals`` the locals that are assigned, in order of appearance."""
     function.locals = {name: function.locals[name] for name in assigned_names(function)}
     return function
