@@ -28,7 +28,8 @@ __all__ = ["Check", "diagnose"]
 class Check:
     """What was looked at, whether it is as it has to be, and what was found or what to do.
 
-    ``purpose`` is what is not possible without it: ``"run"`` kernels, or ``"build"`` them.
+    ``purpose`` is what is not possible without it: ``"run"`` kernels, ``"build"``
+    them, or compile at a call (``"jit"``), which nobody has to.
     """
 
     name: str

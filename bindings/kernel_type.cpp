@@ -47,6 +47,23 @@ PyObject* kernel_definition(PyObject* self, void* /*unused*/) {
   return held(as_kernel(self)->state().definition);
 }
 
+// What a kernel becomes is for Python to say: function(definition, *arguments).
+PyObject* inspect_kernel(const char* function, PyObject* self, PyObject* arguments) {
+  return guarded([&] {
+    const nb::object module = nb::module_::import_("tack.runtime.inspection");
+    const nb::object definition = nb::steal(kernel_definition(self, nullptr));
+    return module.attr(function)(definition, *nb::borrow<nb::tuple>(arguments)).release().ptr();
+  });
+}
+
+PyObject* kernel_source(PyObject* self, PyObject* arguments) {
+  return inspect_kernel("source_of", self, arguments);
+}
+
+PyObject* kernel_ir(PyObject* self, PyObject* arguments) {
+  return inspect_kernel("ir_of", self, arguments);
+}
+
 int kernel_traverse(PyObject* self, visitproc visit, void* arg) {
   KernelObject* kernel = as_kernel(self);
   Py_VISIT(Py_TYPE(self));
@@ -103,6 +120,9 @@ PyGetSetDef kernel_properties[] = {
 
 PyMethodDef kernel_methods[] = {
     {"__reduce__", kernel_reduce, METH_NOARGS, nullptr},
+    {"source", kernel_source, METH_VARARGS,
+     "source(dialect, signature): the text of one variant in a dialect, such as \"c\"."},
+    {"ir", kernel_ir, METH_VARARGS, "ir(signature): the IR of one variant after the passes."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -36,3 +36,17 @@ def load(tmp_path: Path) -> Iterator[Callable[[str], ModuleType]]:
     yield load_text
     for name in names:
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def no_jit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A miss is an error: what is tested is what was prebuilt."""
+    monkeypatch.setenv("TACK_JIT", "forbid")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test writes to the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TACK_CACHE_DIR", str(tmp_path_factory.mktemp("cache") / "tack"))
+        yield

@@ -17,6 +17,8 @@ from packages import Package
 from tack.errors import BundleError, NoVariantError
 from tack.model.bundle import Bundle
 
+pytestmark = pytest.mark.usefixtures("no_jit")
+
 KERNELS = """
     import tack
 
@@ -156,12 +158,20 @@ VARIANT = ("kernels", 0, "variants", 0)
         ((*VARIANT, "launch", "slots"), [["pointer"]], "launch plan is damaged"),
         ((*VARIANT, "launch", "slots"), [["what", 1]], "launch plan is damaged"),
         ((*VARIANT, "launch", "slots"), [["extent", 0, 9]], "launch plan does not fit its library"),
-        ((*VARIANT, "launch", "host"), [["add", "i64"], ["loop", 0]], "launch plan does not fit its library"),
+        (
+            (*VARIANT, "launch", "host"),
+            [["add", "i64"], ["loop", 0]],
+            "launch plan does not fit its library",
+        ),
         ((*VARIANT, "launch", "host"), [["slot", 99, "i64"], ["loop", 0]], "does not fit"),
         ((*VARIANT, "launch", "host"), [["add", "f99"]], "launch plan is damaged"),
         ((*VARIANT, "launch", "loops"), 9, "sets loops [0] of 9"),
         ((*VARIANT, "launch", "written"), [5], "launch plan does not fit its library"),
-        ((*VARIANT, "launch", "entries"), {"general": "missing"}, "launch plan does not fit its library"),
+        (
+            (*VARIANT, "launch", "entries"),
+            {"general": "missing"},
+            "launch plan does not fit its library",
+        ),
         ((*VARIANT, "launch", "entries"), {"noalias": "missing"}, "are not among"),
         ((*VARIANT, "launch"), None, "launch plan is damaged"),
         ((*VARIANT, "signature"), "f33[:]", "unknown type 'f33'"),

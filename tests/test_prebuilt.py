@@ -13,6 +13,8 @@ from packages import Package
 import tack
 from tack.errors import NoVariantError
 
+pytestmark = pytest.mark.usefixtures("no_jit")
+
 KERNELS = """
     import tack
     from PACKAGE.helpers import scaled
@@ -99,7 +101,7 @@ def test_the_highest_level_answers_and_the_others_say_why_not(package):
     assert found.chosen is not None
     assert found.chosen.target == f"cpu:{levels()[-1]}"
     reasons = {(c.signature, c.target): c.reason for c in found.candidates if not c.accepted}
-    assert len(found.candidates) == 2 * len(levels())
+    assert len(found.candidates) == 2 * len(levels()) + 1  # the last would be compiled
     assert all(reason for reason in reasons.values())
     assert f"taken: (f32, f32[:], f32[:]) for cpu:{levels()[-1]}" in str(found)
 
@@ -137,7 +139,7 @@ def test_a_pinned_dimension_comes_first(package):
 def test_a_signature_that_nobody_built_lists_what_was(package):
     kernels = package.load()
     a, x, _ = arguments()
-    with pytest.raises(NoVariantError, match="no prebuilt variant answers") as caught:
+    with pytest.raises(NoVariantError, match="no variant answers") as caught:
         kernels.kernel(a, x, x.astype(np.float64))
     assert "'a' is f64, and it takes f32" in str(caught.value)
     with pytest.raises(NoVariantError, match=r"'x' is f32\[5, 5\], and it takes f32\[:\]"):

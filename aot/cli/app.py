@@ -21,6 +21,7 @@ COMMANDS: Final[dict[str, str]] = {
     "render": "Write the sources that a build would compile.",
     "build": "Build a bundle without a project of one's own.",
     "inspect": "Say what a wheel or bundle holds, and check it.",
+    "record": "Turn the notes of TACK_RECORD into manifest lines.",
     "cmake-dir": "Print the folder for tack_DIR in a plain CMake project.",
     "doctor": "Say what this machine can build and run.",
 }

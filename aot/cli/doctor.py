@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
 
 from tack.aot.cli.options import json_option
 from tack.aot.cli.output import print_json, print_table
-from tack.aot.diagnosis import diagnose
+from tack.aot.diagnosis import Check, diagnose
 from tack.model.errors import ToolchainError
 
 __all__ = ["command"]
@@ -23,7 +24,7 @@ def command(as_json: bool) -> None:
     Example:
       $ tack-aot doctor
     """
-    checks = diagnose()
+    checks = (*diagnose(), *_jit())
     if as_json:
         print_json([asdict(check) for check in checks])
     else:
@@ -34,3 +35,21 @@ def command(as_json: bool) -> None:
     missing = [check.name for check in checks if not check.passed]
     if missing:
         raise ToolchainError(f"missing or not as needed: {', '.join(missing)}")
+
+
+def _jit() -> Iterator[Check]:
+    """What compiles at a call and what keeps it. Neither has to be there."""
+    from tack.backends.cpu_jit import toolchain
+    from tack.runtime.cache import default_cache
+
+    try:
+        found = str(toolchain())
+    except ToolchainError as error:
+        found = f"none: {error}"
+    yield Check("compiler at a call", "jit", True, found)
+    cache = default_cache()
+    if cache is None:
+        kept = "none: install platformdirs (pip install 'tack-aot[jit]') or set TACK_CACHE_DIR"
+    else:
+        kept = f"off: {cache.reason}" if cache.reason else cache.folder
+    yield Check("disk cache", "jit", True, kept)

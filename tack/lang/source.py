@@ -13,6 +13,7 @@ import linecache
 import os
 import types
 from collections.abc import Iterator
+from typing import Final
 
 from tack.model.errors import CompileError, Position
 from tack.model.record import Record
@@ -21,6 +22,10 @@ __all__ = ["FileStamp", "SourceFunction", "SourceUnavailable", "read_function", 
 
 FileStamp = tuple[int, int, int]
 """Modification time in ns, size in bytes, inode."""
+
+
+_FLAGS: Final = 0xFFF
+"""The flags of a code object that say what it does; those above are of ``from __future__``."""
 
 
 class SourceUnavailable(CompileError):
@@ -171,5 +176,5 @@ def _facts(code: types.CodeType) -> tuple[object, ...]:
         code.co_cellvars,
         code.co_argcount,
         code.co_kwonlyargcount,
-        code.co_flags,
+        code.co_flags & _FLAGS,
     )

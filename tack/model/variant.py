@@ -65,13 +65,17 @@ class Variant(Record):
 
 
 class Candidate(Record):
-    """A variant that was looked at for a call, and why it was taken or refused."""
+    """A variant that was looked at for a call, and why it was taken or refused.
+
+    ``jit`` marks the one that is compiled at the call.
+    """
 
     kernel: str
     signature: str
     target: str
     accepted: bool
     reason: str
+    jit: bool = False
 
     @property
     def variant(self) -> str:
@@ -80,4 +84,5 @@ class Candidate(Record):
 
     def __str__(self) -> str:
         mark = "taken" if self.accepted else "refused"
-        return f"{mark}: ({self.signature}) for {self.target}: {self.reason}"
+        compiled = ", compiled at the call" if self.jit else ""
+        return f"{mark}: ({self.signature}) for {self.target}{compiled}: {self.reason}"

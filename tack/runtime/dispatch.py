@@ -1,42 +1,131 @@
-"""What happens when a call finds no variant in the kernel's table: resolve, or say why not."""
+"""What happens when a call finds no variant in the kernel's table: resolve, compile or refuse."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 from tack.lang.definition import KernelDefinition
-from tack.model.bundle import VariantEntry
-from tack.model.errors import NoVariantError
-from tack.runtime.resolver import resolve
+from tack.model.errors import IRVerificationError, NoVariantError, ToolchainError
+from tack.model.launch import Launch
+from tack.model.record import replace
+from tack.model.variant import Candidate
+from tack.runtime import jit
+from tack.runtime.explain import Explanation
+from tack.runtime.resolver import Resolution, resolve
+from tack.runtime.settings import jit_policy, logger, note_for_record
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tack import _core
 
-__all__ = ["on_miss"]
+__all__ = ["JITWarning", "decide", "on_miss"]
+
+_FORBIDDEN: Final = "TACK_JIT=forbid"
+
+
+class JITWarning(UserWarning):
+    """A signature that a package did not prebuild was compiled at the call."""
 
 
 def on_miss(kernel: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:
     """The variant for ``args``, to be kept in the kernel's table.
 
     Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant could
-    take, ``ValueError`` for a read-only array that the kernel writes, and `NoVariantError`, in
-    the words of `tack.explain`, where no prebuilt variant answers.
+    take, ``ValueError`` for a read-only array that the kernel writes, `CompileError` for a kernel
+    that the language refuses, and `NoVariantError`, in the words of `tack.explain`, where no
+    variant answers and none can or may be compiled.
     """
     definition: KernelDefinition = kernel.definition
     resolution = resolve(definition, args)
-    if resolution.launchable is None or resolution.variant is None:
-        raise NoVariantError(str(resolution.explanation), resolution.explanation)
-    _check_writeable(definition, resolution.variant, args)
-    return resolution.launchable
+    launch, launchable = resolution.launch, resolution.launchable
+    if launch is None or launchable is None:
+        compiled = _compile(definition, resolution)
+        launch, launchable = compiled.launch, compiled.launchable
+        origin = compiled.origin
+    else:
+        origin = "prebuilt"
+    logger().debug("%s: %s", launchable.label, origin)
+    _check_writeable(definition, launch, args)
+    return launchable
+
+
+def decide(definition: KernelDefinition, args: tuple[object, ...]) -> Explanation:
+    """What a call with ``args`` would do; compiles and runs nothing."""
+    resolution = resolve(definition, args)
+    if resolution.launchable is not None:
+        return _with_jit(resolution, False, "a prebuilt variant answers")
+    if jit_policy() == "forbid":
+        return _with_jit(resolution, False, _FORBIDDEN)
+    obstacle = jit.obstacle(definition)
+    reason = obstacle or "nothing prebuilt answers"
+    return _with_jit(resolution, obstacle is None, reason)
+
+
+def _with_jit(resolution: Resolution, accepted: bool, reason: str) -> Explanation:
+    """The explanation with the variant that the call compiles, or does not, as last candidate."""
+    shown = resolution.explanation
+    candidate = Candidate(
+        kernel=shown.kernel,
+        signature=shown.signature,
+        target=str(jit.target()),
+        accepted=accepted,
+        reason=reason,
+        jit=True,
+    )
+    return replace(shown, candidates=(*shown.candidates, candidate))
+
+
+def _compile(definition: KernelDefinition, resolution: Resolution) -> jit.Compiled:
+    policy = jit_policy()
+    note_for_record(definition.name, str(resolution.signature))
+    if policy == "forbid":
+        raise _refused(_with_jit(resolution, False, _FORBIDDEN))
+    try:
+        return jit.answer(
+            definition, resolution.signature, before=lambda: _announce(resolution, policy)
+        )
+    except (ToolchainError, jit.SourceUnavailable) as error:
+        raise _refused(_with_jit(resolution, False, str(error))) from error
+    except IRVerificationError as error:
+        raise RuntimeError(
+            f"{definition.name}({resolution.signature}) was not compiled, through a fault of "
+            "tack's own; please report it"
+        ) from error
+
+
+def _refused(explanation: Explanation) -> NoVariantError:
+    return NoVariantError(str(explanation), explanation)
+
+
+def _announce(resolution: Resolution, policy: str) -> None:
+    """Says that a variant is compiled; warns where its package ships prebuilt ones."""
+    shown = resolution.explanation
+    logger().info("%s(%s) is not prebuilt", shown.kernel, shown.signature)
+    if policy == "warn" and resolution.bundled:
+        import warnings
+
+        warnings.warn(
+            f"{shown.kernel}({shown.signature}) is not prebuilt, so this call compiles it; to "
+            f'prebuild it, add "{shown.signature}" to the signatures of "{shown.kernel}" in '
+            "tack-aot.toml (TACK_JIT=allow compiles in silence, tack.explain tells more)",
+            JITWarning,
+            stacklevel=_callers_level(),
+        )
+
+
+def _callers_level() -> int:
+    """The stack level, for whoever calls this, of the code that called the kernel."""
+    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - as warnings itself looks
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("tack."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _check_writeable(
-    definition: KernelDefinition, variant: VariantEntry, args: tuple[object, ...]
+    definition: KernelDefinition, launch: Launch, args: tuple[object, ...]
 ) -> None:
-    for position in variant.launch.written:
-        array: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = args[position]  # type: ignore[assignment]
+    for position in launch.written:
+        array: Any = args[position]
         if not array.flags.writeable:
             raise ValueError(
                 f"{definition.name}: array {definition.parameters[position]!r} is read-only, and "

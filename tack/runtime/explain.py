@@ -32,22 +32,38 @@ class Explanation(Record):
         head = f"{self.kernel}({self.signature}): " + (
             f"answered by ({chosen.signature}) for {chosen.target}"
             if chosen
-            else "no prebuilt variant answers"
+            else "no variant answers"
         )
         return "\n  ".join([head, *self.notes, *map(str, self.candidates)])
+
+    def _repr_html_(self) -> str:
+        """The record as a table, as notebooks show it."""
+        import html
+
+        head, *notes = str(self).splitlines()[: 1 + len(self.notes)]
+        rows = "".join(
+            f"<tr><td>{'taken' if c.accepted else 'refused'}</td>"
+            f"<td>{html.escape(c.signature)}</td>"
+            f"<td>{html.escape(c.target)}{', compiled at the call' if c.jit else ''}</td>"
+            f"<td>{html.escape(c.reason)}</td></tr>"
+            for c in self.candidates
+        )
+        titles = "".join(f"<th>{t}</th>" for t in ("", "signature", "target", "reason"))
+        said = "".join(f"<p>{html.escape(line.strip())}</p>" for line in (head, *notes))
+        return f"{said}<table><tr>{titles}</tr>{rows}</table>"
 
 
 def explain(kernel: _core.Kernel, *args: Any, **kwargs: Any) -> Explanation:
     """Lists every variant of ``kernel`` with why it was taken or refused for these arguments.
 
-    Runs nothing. Raises what the call would raise for arguments that no variant could take.
+    Compiles and runs nothing. Raises what the call would for arguments that no variant could take.
     """
     import inspect
 
-    from tack.runtime.resolver import resolve
+    from tack.runtime.dispatch import decide
 
     if not isinstance(kernel, _core.Kernel):
         raise TypeError(f"tack.explain takes a kernel, not a {type(kernel).__name__}")
     bound = inspect.signature(kernel.py_func).bind(*args, **kwargs)
     bound.apply_defaults()
-    return resolve(kernel.definition, tuple(bound.arguments.values())).explanation
+    return decide(kernel.definition, tuple(bound.arguments.values()))

@@ -11,6 +11,7 @@ from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
 from tack.model.bundle import KernelEntry, VariantEntry
 from tack.model.errors import BundleError
+from tack.model.launch import Launch
 from tack.model.record import Record, replace
 from tack.model.signature import ArraySpec, Signature
 from tack.model.variant import Candidate, Variant
@@ -24,11 +25,17 @@ __all__ = ["Resolution", "resolve"]
 
 
 class Resolution(Record):
-    """The record of a decision, and what can be launched if a variant was chosen."""
+    """What the bundle of a kernel's package has for a call, and what can be launched if it has it.
+
+    ``signature`` is the call's, every dimension free; ``bundled`` says whether the package ships
+    prebuilt variants at all.
+    """
 
     explanation: Explanation
-    variant: VariantEntry | None
-    launchable: _core.Launchable | None
+    signature: Signature
+    bundled: bool
+    launch: Launch | None = None
+    launchable: _core.Launchable | None = None
 
 
 _freshness: weakref.WeakKeyDictionary[KernelDefinition, Freshness] = weakref.WeakKeyDictionary()
@@ -36,26 +43,27 @@ _lock = threading.Lock()
 
 
 def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
-    """Chooses a variant for ``args``.
+    """Chooses a prebuilt variant for ``args``.
 
     Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant could
     take; everything else is a candidate refused with a reason.
     """
     given = call_signature(definition, args)
-    shown = Explanation(definition.name, str(_free(given)), ())
+    free = _free(given)
+    shown = Explanation(definition.name, str(free), ())
     try:
         index = index_for(definition)
     except BundleError as error:
-        return Resolution(replace(shown, notes=(str(error),)), None, None)
+        return Resolution(replace(shown, notes=(str(error),)), free, bundled=True)
     if index is None:
         package = definition.function.__module__.partition(".")[0]
         note = f"the package {package!r} ships no bundle (no _tack/manifest.json); build its wheel"
-        return Resolution(replace(shown, notes=(note,)), None, None)
+        return Resolution(replace(shown, notes=(note,)), free, bundled=False)
     entry = index.kernel(definition.name)
     if entry is None or entry.parameters != definition.parameters:
         what = "has other parameters" if entry else "is not among the kernels"
         note = f"{definition.name} {what} of the bundle in {index.folder}"
-        return Resolution(replace(shown, notes=(note,)), None, None)
+        return Resolution(replace(shown, notes=(note,)), free, bundled=True)
     return _choose(definition, given, shown, index, entry)
 
 
@@ -89,7 +97,9 @@ def _choose(
                 reason=reason or "it fits the arguments, this CPU and the running code",
             )
         )
-    return Resolution(replace(shown, candidates=tuple(candidates)), chosen, launchable)
+    shown = replace(shown, candidates=tuple(candidates))
+    launch = None if chosen is None else chosen.launch
+    return Resolution(shown, _free(given), bundled=True, launch=launch, launchable=launchable)
 
 
 def _preference(variant: VariantEntry) -> tuple[int, int, str]:

@@ -1,0 +1,157 @@
+"""Answering a miss: the variant is compiled now, or found where it was compiled before.
+
+The road is the build's: the same IR, through the same passes, gives the same bits. What is
+compiled is kept for the process, and in the disk cache under its build key.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from tack import _core
+from tack.backends import cpu
+from tack.lang.definition import KernelDefinition
+from tack.lang.source import SourceUnavailable
+from tack.model.errors import BundleError, CompileError, ToolchainError
+from tack.model.keys import build_key, source_key
+from tack.model.launch import Launch
+from tack.model.record import Record
+from tack.model.signature import Signature
+from tack.model.targets import Target
+from tack.model.variant import Variant
+from tack.runtime.cache import default_cache
+from tack.runtime.launching import launchable
+from tack.runtime.settings import logger
+
+if TYPE_CHECKING:
+    from tack.backends.cpu_jit import Toolchain
+
+__all__ = ["Compiled", "SourceUnavailable", "answer", "obstacle", "target"]
+
+
+class Compiled(Record):
+    """A variant that was compiled here: what can be launched, its plan, and where it came from."""
+
+    launchable: _core.Launchable
+    launch: Launch
+    origin: str
+
+
+_Key = tuple[Signature, Target]
+_futures: weakref.WeakKeyDictionary[KernelDefinition, dict[_Key, Future[Compiled]]]
+_futures = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def target() -> Target:
+    """What a variant is compiled for: the highest level that tack knows and this CPU runs."""
+    return Target("cpu", cpu.best_level())
+
+
+def obstacle(definition: KernelDefinition) -> str | None:
+    """Why nothing can be compiled for ``definition``, or None. Compiles nothing."""
+    try:
+        definition.fingerprint()
+        _toolchain()
+    except (CompileError, ToolchainError) as error:
+        return str(error)
+    return None if cpu.best_level() else "this CPU has no level that tack knows"
+
+
+def answer(
+    definition: KernelDefinition, signature: Signature, before: Callable[[], None]
+) -> Compiled:
+    """The variant of ``definition`` for ``signature`` on this machine, compiled if need be.
+
+    Of threads that ask at once one compiles and the others wait; if it fails, all of them get the
+    error, and the next to ask tries again. The one calls ``before`` once nothing is in its way.
+    Raises `CompileError` and `ToolchainError`.
+    """
+    key = signature, target()
+    with _lock:
+        futures = _futures.setdefault(definition, {})
+        future = futures.get(key)
+        mine = future is None
+        if future is None:
+            future = futures[key] = Future()
+    if not mine:
+        return future.result()
+    try:
+        compiled = _compile(Variant(definition, *key, definition.options), before)
+    except BaseException as error:
+        with _lock:
+            del futures[key]
+        future.set_exception(error)
+        raise
+    future.set_result(compiled)
+    return compiled
+
+
+def _toolchain() -> Toolchain:
+    from tack.backends.cpu_jit import toolchain
+
+    return toolchain()
+
+
+def _compile(variant: Variant, before: Callable[[], None]) -> Compiled:
+    from tack.compile import generator_identity
+
+    definition = variant.kernel
+    assert isinstance(definition, KernelDefinition)
+    toolchain = _toolchain()
+    source = source_key(definition.fingerprint().digest, variant.signature, variant.options)
+    key = build_key(source, variant.target, generator_identity(), toolchain.identity())
+    before()
+    cache = default_cache()
+    if cache is not None and cache.reason is not None:
+        logger().debug("the disk cache is off: %s", cache.reason)
+    found = cache.get(key) if cache is not None else None
+    if found is not None:
+        compiled = _load_entry(variant, toolchain, *found)
+        if compiled is not None:
+            return compiled
+    return _compile_anew(variant, toolchain, key)
+
+
+def _load_entry(
+    variant: Variant, toolchain: Toolchain, facts: dict[str, Any], code: bytes
+) -> Compiled | None:
+    """A variant out of the disk cache; None if the entry is not what it should be."""
+    try:
+        launch = Launch.from_json(facts.get("launch"), "the cache entry")
+        library = toolchain.load(code)
+        ready = launchable(variant, launch, library)
+    except (BundleError, cpu.LoadError, OSError, RuntimeError) as error:
+        logger().debug("%s: the cached code does not load: %s", variant, error)
+        return None
+    logger().debug("%s: found in the disk cache", variant)
+    return Compiled(ready, launch, f"found in the disk cache, compiled by {toolchain}")
+
+
+def _compile_anew(variant: Variant, toolchain: Toolchain, key: str) -> Compiled:
+    from time import perf_counter
+
+    from tack.compile import assemble, generate
+    from tack.render.renderer import renderer_for
+
+    start = perf_counter()
+    renderer = renderer_for(variant.target, toolchain.dialect)
+    source = generate(variant, renderer)
+    generated = perf_counter()
+    code = toolchain.compile(assemble("jit", [source], renderer), variant.target)
+    ready = launchable(variant, source.launch, toolchain.load(code))
+    logger().debug(
+        "%s: generated in %.1f ms, compiled by %s in %.1f ms",
+        variant,
+        (generated - start) * 1e3,
+        toolchain,
+        (perf_counter() - generated) * 1e3,
+    )
+    cache = default_cache()
+    if cache is not None:
+        cache.put(key, {"launch": source.launch.to_json(), "variant": str(variant)}, code)
+    return Compiled(ready, source.launch, f"compiled now by {toolchain}")
