@@ -17,9 +17,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP      := $(VENV)/bin/python -m pip --quiet
 DEMO_PIP := $(DEMO_ENV)/bin/python -m pip --quiet
 
-MYPY            := $(CURDIR)/$(VENV)/bin/mypy --strict --config-file $(CURDIR)/pyproject.toml
-EXAMPLE_MODULES := examples/imagekit/src/imagekit examples/imagekit/demo.py
-CXX_FILES       := $(wildcard bindings/*.cpp bindings/*.h templates/c/*.h benchmarks/*.c)
+PYTEST_ARGS ?= --numprocesses auto
+MYPY_ARGS   := --strict --config-file $(CURDIR)/pyproject.toml
+PROGRAMS    := examples/imagekit/src/imagekit examples/imagekit/demo.py $(wildcard .ci/*.py)
+C_FILES     := $(wildcard bindings/*.cpp bindings/*.h templates/c/*.h benchmarks/*.c)
+
+# What looks at the installed tree runs elsewhere: in the checkout it would find tack without
+# tack.aot, which is a folder of its own there.
+FROM_BUILD := cd build && $(CURDIR)/$(VENV)/bin
 
 # The digests of all files below some folders, rewritten only when one of them differs.
 digests = mkdir -p $(@D) && find $(1) -type f -not -name '*.pyc' -not -path '*/build/*' -print0 \
@@ -27,7 +32,7 @@ digests = mkdir -p $(@D) && find $(1) -type f -not -name '*.pyc' -not -path '*/b
 	&& if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint imports bench clean FORCE
+.PHONY: help demo test lint ruff mypy imports clang-format bench clean FORCE
 FORCE:
 
 help:
@@ -96,19 +101,25 @@ demo: $(DEMO_ENV)/wheels.stamp
 
 # --- checks --------------------------------------------------------------------------------------
 
-test: $(VENV)/tack.stamp imports
+test: $(VENV)/tack.stamp
 	$(VENV)/bin/pytest $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory imports
 
-# From build, because the checkout itself must not be found: only the installed tree has tack.aot.
-imports: $(VENV)/tack.stamp
-	cd build && $(CURDIR)/$(VENV)/bin/import-linter lint --no-logo $(CURDIR)/pyproject.toml
+lint: ruff mypy imports clang-format
 
-lint: $(VENV)/tack.stamp imports
+ruff: $(VENV)/tack.stamp
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
-	cd build && $(MYPY) --package tack
-	cd build && $(MYPY) $(addprefix $(CURDIR)/,$(EXAMPLE_MODULES)) $(CURDIR)/.ci/*.py
-	$(VENV)/bin/clang-format --dry-run -Werror $(CXX_FILES)
+
+mypy: $(VENV)/tack.stamp
+	$(FROM_BUILD)/mypy $(MYPY_ARGS) --package tack
+	$(FROM_BUILD)/mypy $(MYPY_ARGS) $(addprefix $(CURDIR)/,$(PROGRAMS))
+
+imports: $(VENV)/tack.stamp
+	$(FROM_BUILD)/import-linter lint --no-logo $(CURDIR)/pyproject.toml
+
+clang-format: $(VENV)/tack.stamp
+	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
 
 bench: $(VENV)/bench.stamp
 	for program in benchmarks/bench_*.py; do $(VENV)/bin/python $$program $(BENCH_ARGS) || exit; done

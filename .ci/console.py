@@ -2,7 +2,7 @@
 
 Every block fenced as ``console`` counts. A line that begins with ``$ `` is a command, ``> ``
 continues it, and the lines below it are what it prints: each must occur in the output, in this
-order, and ``...`` in a line stands for any text. All blocks of a page run in one shell, in a copy
+order. In a line, ``...`` stands for any text and blanks for any number of blanks. All blocks of a page run in one shell, in a copy
 of the checkout, so a page can be read and followed from top to bottom.
 """
 
@@ -47,9 +47,10 @@ def commands(page: str) -> list[Command]:
 
 def disagreement(shown: Sequence[str], output: str) -> str | None:
     """The first line of ``shown`` that ``output`` does not have in its turn, or None."""
-    lines = iter([line.strip() for line in output.splitlines()])
+    lines = iter([" ".join(line.split()) for line in output.splitlines()])
     for expected in shown:
-        pattern = re.compile(".*".join(map(re.escape, expected.split("..."))))
+        parts = " ".join(expected.split()).split("...")
+        pattern = re.compile(".*".join(map(re.escape, parts)))
         if not any(pattern.fullmatch(line) for line in lines):
             return expected
     return None
