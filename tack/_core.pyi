@@ -65,8 +65,8 @@ class Launchable:
 class Library:
     """A kernel library. It stays loaded.
 
-    Raises ``OSError`` in the words of the system's loader. Compare its bytes with their digest first:
-    a truncated library takes the process down.
+    Raises ``OSError`` in the words of the system's loader. Compare its bytes with their digest
+    first: a truncated library takes the process down.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None: ...

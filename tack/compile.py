@@ -12,6 +12,8 @@ from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Final, cast
 
 from tack.ir.nodes import Expression, IRFunction
+from tack.ir.verify import verify_ir
+from tack.model.errors import CompileError
 from tack.model.keys import digest, digest_files, source_key
 from tack.model.launch import Launch
 from tack.model.variant import Variant
@@ -37,12 +39,23 @@ def generate(variant: Variant, renderer: Renderer) -> Source:
 
     Raises `CompileError` with a place in the kernel for what the language refuses.
     """
+    try:
+        return _generate(variant, renderer)
+    except RecursionError:
+        raise CompileError(
+            f"{variant.kernel.name}: an expression or the nesting of its statements is too deep to "
+            "compile; split it into several statements or functions"
+        ) from None
+
+
+def _generate(variant: Variant, renderer: Renderer) -> Source:
     from tack.lang.lower import lower_kernel
     from tack.passes.pipeline import prepare
 
     definition = cast("KernelDefinition", variant.kernel)
     function = prepare(lower_kernel(definition, variant.signature), renderer)
     layout = pack(function)
+    verify_ir(function, "packed")
     symbol = symbol_of(variant)
     launch = plan_launch(function, parallel_loop(function).extents, layout, symbol)
     text = renderer.render(function, launch, symbol)

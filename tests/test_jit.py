@@ -86,8 +86,8 @@ def test_a_package_warns_once_per_signature_with_the_manifest_line(package):
     kernels = package.load()
     with pytest.warns(JITWarning) as caught:
         kernels.kernel(np.zeros(2, np.float64))
-        kernels.kernel(np.zeros(3, np.float64))
-        kernels.kernel(np.zeros(3, np.float32))
+    kernels.kernel(np.zeros(3, np.float64))
+    kernels.kernel(np.zeros(3, np.float32))
     assert len(caught) == 1
     words = str(caught[0].message)
     assert f'add "f64[:]" to the signatures of "{package.name}.kernels:kernel"' in words
@@ -436,3 +436,12 @@ def test_a_file_system_that_fills_up_is_no_error(tmp_path, own_cache):
     """
     assert run(textwrap.dedent(program) + textwrap.dedent(PROGRAM), tmp_path, "script") == "lower"
     assert list(own_cache.iterdir()) == []
+
+
+def test_an_expression_too_deep_to_compile_is_refused(load):
+    deep = " + ".join(["x[i]"] * 900)
+    module = load(
+        f"@tack.kernel\ndef kernel(x):\n    for i in range(x.shape[0]):\n        x[i] = {deep}\n"
+    )
+    with pytest.raises(CompileError, match="too deep to compile; split it"):
+        module.kernel(np.zeros(2, np.float32))

@@ -46,7 +46,7 @@ def test_any_names_are_written_as_toml_that_reads_back(notes):
     "line", ["{", "[]", '{"kernel": "a"}', '{"kernel": "a", "signature": "f33"}', "3"]
 )
 def test_a_line_that_is_no_note_is_named(line):
-    with pytest.raises(ManifestError, match="^here:2: this is no note that TACK_RECORD writes"):
+    with pytest.raises(ManifestError, match=r"^here:2: this is no note that TACK_RECORD writes"):
         read_notes([NOTES[0], line], "here")
 
 

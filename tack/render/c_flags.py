@@ -29,8 +29,8 @@ COMPILE_FLAGS: Final = (
 )
 
 LINK_FLAGS: Final = (
-    # Kernels need no start files, and one of them, which -ffast-math in CFLAGS adds, makes the whole
-    # process that loads the library flush subnormals to zero.
+    # Kernels need no start files, and one of them, which -ffast-math in CFLAGS adds, makes the
+    # whole process that loads the library flush subnormals to zero.
     "-nostartfiles",
     "-s",
     # A build id hashes paths of objects, and so would differ from folder to folder.
