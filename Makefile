@@ -9,6 +9,7 @@ VENV     := .venv
 DIST     := build/dist
 DEMO_ENV := build/demo-env
 PICTURES := build/demo
+DEMO_CACHE := build/demo-cache
 
 # Programs of the environment first: cmake, ninja and tack-aot come from there.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -16,6 +17,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PIP      := $(VENV)/bin/python -m pip --quiet
 DEMO_PIP := $(DEMO_ENV)/bin/python -m pip --quiet
+DEMO_JIT := PATH=$(CURDIR)/$(DEMO_ENV)/bin TACK_JIT=allow TACK_CACHE_DIR=$(DEMO_CACHE) \
+	$(DEMO_ENV)/bin/python examples/imagekit/jit.py
 
 PYTEST_ARGS ?= --numprocesses auto
 MYPY_ARGS   := --strict --config-file $(CURDIR)/pyproject.toml
@@ -85,7 +88,7 @@ build/imagekit.stamp: build/imagekit.sha256 $(VENV)/tack.stamp
 # scikit-image is there for its photographs only: it is never imported and its requirements stay out.
 $(DEMO_ENV)/peers.stamp:
 	$(PYTHON) -m venv --clear $(DEMO_ENV)
-	$(DEMO_PIP) install numpy scipy pillow
+	$(DEMO_PIP) install numpy scipy pillow llvmlite platformdirs
 	$(DEMO_PIP) install --no-deps scikit-image
 	@touch $@
 
@@ -93,11 +96,15 @@ $(DEMO_ENV)/wheels.stamp: build/tack.stamp build/imagekit.stamp $(DEMO_ENV)/peer
 	$(DEMO_PIP) install --force-reinstall --no-deps $(DIST)/tack_aot-*.whl $(DIST)/imagekit-*.whl
 	@touch $@
 
+# llvmlite is there for the last two steps: the demo itself fails if a prebuilt call imports it.
 # One thread for NumPy too, since kernels run on the calling thread.
 demo: $(DEMO_ENV)/wheels.stamp
 	PATH=$(CURDIR)/$(DEMO_ENV)/bin OPENBLAS_NUM_THREADS=1 \
 		$(DEMO_ENV)/bin/python examples/imagekit/demo.py \
 		--no-compiler --output $(PICTURES)
+	rm -rf $(DEMO_CACHE)
+	$(DEMO_JIT) --expect compiled
+	$(DEMO_JIT) --expect cached
 
 # --- checks --------------------------------------------------------------------------------------
 
