@@ -257,6 +257,8 @@ ODDITIES = """
     @tack.kernel
     def compared(x, y, n: tack.u8, flag: tack.bool_):
         for i in range(x.shape[0]):
+            while ~n != 0 and i < 0:
+                y[i] += n
             if x[i] < 0 or x[i] > 255 or n >= 0 or y[i] == y[i]:
                 y[i] = flag == True
             elif flag > False:
