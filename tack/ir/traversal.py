@@ -93,7 +93,27 @@ def walk_ir(root: IRNode) -> Iterator[IRNode]:
 
     ``TypeError`` for an unknown kind, ``ValueError`` for a node that contains itself.
     """
-    return (node for _, node in walk_paths(root))
+    active: set[int] = set()
+    stack: list[IRNode | int] = [root]  # a number: the node of that id is left
+    while stack:
+        node = stack.pop()
+        if isinstance(node, int):
+            active.discard(node)
+            continue
+        below: list[IRNode] = []
+        for name, role in child_fields(node):
+            value = getattr(node, name)
+            if role in LIST_ROLES:
+                below.extend(value)
+            elif value is not None or role != "optional_expr":
+                below.append(value)
+        if below:
+            if id(node) in active:
+                raise ValueError(f"cycle: {type(node).__name__} contains itself")
+            active.add(id(node))
+            stack.append(id(node))
+            stack.extend(reversed(below))
+        yield node
 
 
 def transform_ir(

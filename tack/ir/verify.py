@@ -36,7 +36,7 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
-from tack.ir.traversal import LIST_ROLES, child_fields, walk_paths
+from tack.ir.traversal import LIST_ROLES, child_fields, walk_ir, walk_paths
 from tack.ir.verify_types import TYPE_CHECKS
 from tack.model.errors import IRVerificationError
 
@@ -87,6 +87,7 @@ class _Verifier:
         self.scalars = {p.name for p in function.params if not p.is_array}
         self.indices: set[str] = set()
         self.statements: set[int] = set()
+        self.nodes: list[tuple[str, IRNode]] = []
 
     def reached(self, stage: str) -> bool:
         """Whether the checks of ``stage`` apply."""
@@ -107,21 +108,21 @@ class _Verifier:
         self.walk_body(loop.body, "body[0].body", in_loop=False, bound=set())
         if self.reached("inferred"):
             self.tables()
-        nodes = list(walk_paths(self.function))
-        for path, node in nodes:
+        for path, node in self.nodes:
             for message in _NODE_CHECKS.get(type(node), _no_check)(self, node):
                 raise self.fail(node, path, message)
         if self.reached("typed"):
-            self.types(nodes)
+            self.types()
         if self.reached("decomposed"):
-            self.operators(loop)
+            self.operators()
 
     # The tree.
 
     def shapes(self) -> None:
-        """Kinds are known, children fit their roles, nothing contains itself."""
+        """Kinds are known, children fit their roles, nothing contains itself; gathers ``nodes``."""
         try:
             for path, node in walk_paths(self.function):
+                self.nodes.append((path, node))
                 for name, role in child_fields(node):
                     value = getattr(node, name)
                     for child in value if role in LIST_ROLES else [value]:
@@ -151,7 +152,7 @@ class _Verifier:
                 raise self.fail(param, f"params[{index}]", message)
 
     def parallel_loop(self) -> IRParallelFor:
-        loops = [(path, n) for path, n in walk_paths(self.function) if type(n) is IRParallelFor]
+        loops = [(path, n) for path, n in self.nodes if type(n) is IRParallelFor]
         if len(loops) != 1:
             raise self.fail(self.function, "", f"{len(loops)} parallel loops, not one")
         path, loop = loops[0]
@@ -219,21 +220,26 @@ class _Verifier:
         bound.add(name)
 
     def reads(self, expression: Expression, root: str, bound: set[str]) -> None:
-        for path, node in walk_paths(expression, root):
+        for node in walk_ir(expression):
             if isinstance(node, IRTripCount):
-                raise self.fail(node, path, "a trip count outside the parallel loop's extents")
-            if not isinstance(node, IRName):
+                message = "a trip count outside the parallel loop's extents"
+            elif not isinstance(node, IRName) or self.is_bound(node.name, bound):
                 continue
-            if node.name in self.arrays:
-                raise self.fail(node, path, f"the array {node.name!r} is read as a scalar")
-            if node.name not in bound | self.scalars | self.indices:
-                raise self.fail(node, path, f"{node.name!r} is read before anything binds it")
+            elif node.name in self.arrays:
+                message = f"the array {node.name!r} is read as a scalar"
+            else:
+                message = f"{node.name!r} is read before anything binds it"
+            path = next(path for path, each in walk_paths(expression, root) if each is node)
+            raise self.fail(node, path, message)
+
+    def is_bound(self, name: str, locals_: set[str]) -> bool:
+        return name in locals_ or name in self.scalars or name in self.indices
 
     def tables(self) -> None:
         """``locals`` has a type for every local and, from ``localized`` on, for no other name."""
         bound = [
             statement.target if isinstance(statement, IRAssign) else statement.var
-            for _, statement in walk_paths(self.function)
+            for _, statement in self.nodes
             if isinstance(statement, IRAssign | IRSequentialFor)
         ]
         for name in bound:
@@ -242,25 +248,26 @@ class _Verifier:
         if self.reached("localized") and list(self.function.locals) != list(dict.fromkeys(bound)):
             raise self.fail(self.function, "", "locals are not those assigned, in order")
 
-    def types(self, nodes: list[tuple[str, IRNode]]) -> None:
+    def types(self) -> None:
         """Every expression has a dtype; then, what they have fits together."""
-        for path, node in nodes:
+        for path, node in self.nodes:
             if isinstance(node, Expression) and node.dtype is None:
                 raise self.fail(node, path, "an expression without a dtype")
-        for path, node in nodes:
+        for path, node in self.nodes:
             for message in TYPE_CHECKS.get(type(node), _no_check)(self.function, node):
                 raise self.fail(node, path, message)
 
-    def operators(self, loop: IRParallelFor) -> None:
+    def operators(self) -> None:
         """After decomposition the body has target operators only; the host has its own."""
-        for index, statement in enumerate(loop.body):
-            for path, node in walk_paths(statement, f"body[0].body[{index}]"):
-                if isinstance(node, IRBinOp) and node.op not in TARGET_BINARY:
-                    raise self.fail(node, path, f"{node.op!r} is left")
-                if isinstance(node, IRSequentialFor) and not (
-                    isinstance(node.step, IRConstant) and node.step.value == 1
-                ):
-                    raise self.fail(node, path, "a sequential loop whose step is not 1")
+        for path, node in self.nodes:
+            if not path.startswith("body[0].body"):
+                continue
+            if isinstance(node, IRBinOp) and node.op not in TARGET_BINARY:
+                raise self.fail(node, path, f"{node.op!r} is left")
+            if isinstance(node, IRSequentialFor) and not (
+                isinstance(node.step, IRConstant) and node.step.value == 1
+            ):
+                raise self.fail(node, path, "a sequential loop whose step is not 1")
 
 
 def _operator(known: frozenset[str]) -> Callable[[_Verifier, IRNode], Iterator[str]]:

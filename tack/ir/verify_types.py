@@ -64,8 +64,8 @@ def _constant(_: IRFunction, node: IRConstant) -> Iterator[str]:
 
 
 def _name(function: IRFunction, node: IRName) -> Iterator[str]:
-    params = {param.name: param.dtype for param in function.params}
-    dtype = params.get(node.name) or function.locals.get(node.name) or i64
+    of_param = next((param.dtype for param in function.params if param.name == node.name), None)
+    dtype = of_param or function.locals.get(node.name) or i64
     if node.dtype is not dtype:
         yield f"{node.name!r} is read as {node.dtype} and has the type {dtype}"
 
