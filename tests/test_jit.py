@@ -207,28 +207,38 @@ def test_no_source_is_refused_with_the_reason():
         scope["kernel"](np.zeros(3, np.float32))
 
 
+def many_kernels(count):
+    """The text of a module of kernels ``kernel0``, ``kernel1``, ..."""
+    return "import tack\n" + "\n".join(
+        f"@tack.kernel\ndef kernel{k}(x):\n    for i in range(x.shape[0]):\n        x[i] = {k}.5\n"
+        for k in range(count)
+    )
+
+
 def test_threads_that_ask_at_once_compile_once(load, monkeypatch):
     from tack.runtime import jit
 
-    module = load(textwrap.dedent(KERNELS))
+    module = load(many_kernels(10))
     compiled = []
     original = jit._compile_anew
     monkeypatch.setattr(jit, "_compile_anew", lambda *a: compiled.append(a) or original(*a))
     barrier, results = threading.Barrier(64), []
 
-    def call():
-        x = np.zeros(100, np.float64)
+    def call(number):
         barrier.wait()
-        module.kernel(x)
-        results.append((x == 1).all())
+        for k in range(10):
+            x = np.zeros(100, np.float64)
+            which = (k + number) % 10
+            getattr(module, f"kernel{which}")(x)
+            results.append((x == which + 0.5).all())
 
-    threads = [threading.Thread(target=call) for _ in range(64)]
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(64)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert results == [True] * 64
-    assert len(compiled) == 1
+    assert results == [True] * 640
+    assert len(compiled) == 10
 
 
 def test_a_failing_compile_reaches_every_waiter_and_may_be_tried_again(load, monkeypatch):
@@ -319,11 +329,7 @@ def test_a_home_that_cannot_be_used_is_no_error(tmp_path, home):
 
 
 def test_processes_that_race_all_get_the_answer(tmp_path):
-    kernels = [
-        f"@tack.kernel\ndef kernel{k}(x):\n    for i in range(x.shape[0]):\n        x[i] = {k}.5\n"
-        for k in range(10)
-    ]
-    (tmp_path / "many.py").write_text("import tack\n" + "\n".join(kernels), encoding="utf-8")
+    (tmp_path / "many.py").write_text(many_kernels(10), encoding="utf-8")
     program = textwrap.dedent(
         """
         import sys

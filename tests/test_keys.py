@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,47 @@ def test_closures_differ_by_what_they_captured(load):
     )
     one, two, again = (module.make(v).definition.fingerprint().digest for v in (1.0, 2.0, 1.0))
     assert one == again != two
+
+
+IDENTITY_PROGRAM = """
+import sys, importlib.util
+sys.path.insert(0, sys.argv[1])
+spec = importlib.util.spec_from_file_location("module", sys.argv[2])
+module = importlib.util.module_from_spec(spec)
+sys.modules["module"] = module
+spec.loader.exec_module(module)
+from tack.compile import generator_identity
+print(module.definition.fingerprint().digest, generator_identity())
+"""
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_two_pythons_share_one_cache(version, tmp_path):
+    """Compiled code holds no Python, so what is left is that both work out the same key."""
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-c", ""], check=False).returncode:
+        pytest.skip(f"no Python {version} on this machine")
+    text = textwrap.dedent(FUNCTIONS).replace("@tack.kernel\n", "").replace("tack.func", "func")
+    text = text.replace("tack.constant", "constant").replace("tack.f32", "f32")
+    path = tmp_path / "module.py"
+    path.write_text(
+        "from tack.lang.definition import KernelDefinition, constant, func\n"
+        f"from tack.model.dtypes import f32\n{text}\ndefinition = KernelDefinition(kernel)\n"
+    )
+    # A copy without what was compiled for one Python; `python` has no NumPy and needs none.
+    ignored = shutil.ignore_patterns("_core*.so", "templates", "__pycache__")
+    shutil.copytree(
+        Path(tack.model.canonical.__file__).parents[1], tmp_path / "tack", ignore=ignored
+    )
+    with as_file(files("tack.templates")) as templates:
+        shutil.copytree(templates, tmp_path / "tack" / "templates")
+    found = {
+        subprocess.run(
+            [interpreter, "-c", IDENTITY_PROGRAM, str(tmp_path), str(path)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for interpreter in (sys.executable, python)
+    }
+    assert len(found) == 1
