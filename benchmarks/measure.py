@@ -1,39 +1,94 @@
-"""Timing programs side by side: interleaved rounds, and the median of the paired ratios.
+"""Timing programs side by side: interleaved rounds, and the median over paired comparisons.
 
 Machines are noisy and drift, so that a time alone says little. Each round times every subject once,
-in rotating order; a ratio is taken within a round, and what is reported is the median over rounds
-with the interval that holds the true median in 95 of 100 cases.
+in rotating order; subjects are compared within a round, and what is reported is the median over the
+rounds with the interval that holds the true median in 95 of 100 cases.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
 import platform
 import statistics
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-__all__ = ["Ratio", "ratio", "report", "rounds"]
+__all__ = ["Interval", "Row", "Table", "arguments", "median_interval", "rounds", "table"]
+
+LEAST_ROUNDS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
-    """A median of paired ratios and the interval around it."""
+class Interval:
+    """A median and the interval around it."""
 
     median: float
     low: float
     high: float
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One subject beside the floor: its median time, its ratio, and what it takes longer."""
+
+    name: str
+    time: float
+    ratio: Interval
+    extra: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A benchmark's rows, all of them compared with the one called ``floor``."""
+
+    title: str
+    unit: str
+    floor: str
+    rounds: int
+    rows: tuple[Row, ...]
+
+    def __str__(self) -> str:
+        width = max(len(row.name) for row in self.rows)
+        lines = [f"{self.title}: {self.rounds} rounds, compared with {self.floor}"]
+        for row in self.rows:
+            ratio, extra = row.ratio, row.extra
+            lines.append(
+                f"  {row.name:<{width}}  {row.time:9.2f} {self.unit}"
+                f"   {ratio.median:7.3f} x [{ratio.low:.3f}, {ratio.high:.3f}]"
+                f"   {extra.median:+9.2f} {self.unit} [{extra.low:+.2f}, {extra.high:+.2f}]"
+            )
+        return "\n".join(lines)
+
+    def write(self, file: Path) -> None:
+        """Puts the table into the JSON of ``file``, beside those of other benchmarks."""
+        tables = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        machine = {
+            "python": platform.python_version(),
+            "architecture": platform.machine(),
+            "cpus": os.cpu_count(),
+        }
+        tables[self.title] = {"machine": machine, **asdict(self)}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(tables, indent=2) + "\n", encoding="utf-8")
+
+
+def arguments(description: str, rounds: int) -> argparse.Namespace:
+    """The options that every benchmark takes: ``--rounds`` and ``--json``."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rounds", type=int, default=rounds, help="default: %(default)s")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the table there")
+    options = parser.parse_args()
+    if options.rounds < LEAST_ROUNDS:
+        parser.error(f"fewer than {LEAST_ROUNDS} rounds say nothing")
+    return options
+
+
 def rounds(subjects: Mapping[str, Callable[[], float]], count: int) -> dict[str, list[float]]:
     """The seconds that each subject reported, one entry for each of ``count`` rounds."""
-    if count < 15:
-        raise ValueError("fewer than 15 rounds say nothing")
     times: dict[str, list[float]] = {name: [] for name in subjects}
     names = list(subjects)
     for number in range(count):
@@ -43,66 +98,32 @@ def rounds(subjects: Mapping[str, Callable[[], float]], count: int) -> dict[str,
     return times
 
 
-def ratio(times: list[float], floor: list[float]) -> Ratio:
-    """How many times as long as ``floor`` a subject took."""
-    ratios = sorted(time / least for time, least in zip(times, floor, strict=True))
-    low, high = _median_ranks(len(ratios))
-    return Ratio(statistics.median(ratios), ratios[low], ratios[high])
+def median_interval(values: list[float]) -> Interval:
+    """The median, between the order statistics that enclose it with 95 % confidence.
 
-
-def _median_ranks(count: int) -> tuple[int, int]:
-    """Indices of the order statistics that enclose the median with 95 % confidence.
-
-    The number of samples below the median is binomial with probability one half.
+    How many of n samples lie below the median is binomial with probability one half.
     """
-    tail = 0.0
-    low = 0
-    while (tail := tail + math.comb(count, low) / 2**count) <= 0.025:
-        low += 1
-    low = max(low - 1, 0)
-    return low, count - 1 - low
+    ordered = sorted(values)
+    count = len(ordered)
+    rank, below = 0, 0.5**count
+    while below + math.comb(count, rank + 1) * 0.5**count <= 0.025:
+        rank += 1
+        below += math.comb(count, rank) * 0.5**count
+    return Interval(statistics.median(ordered), ordered[rank], ordered[count - 1 - rank])
 
 
-def report(title: str, unit: str, scale: float, floor: str, times: dict[str, list[float]]) -> None:
-    """Prints a table, and writes it as JSON where ``--json FILE`` says."""
-    rows: list[dict[str, Any]] = []
+def table(title: str, unit: str, floor: str, times: Mapping[str, list[float]]) -> Table:
+    """The table of ``times`` in seconds, in ``unit`` (``"ns"`` or ``"ms"``)."""
+    scale = {"ns": 1e9, "ms": 1e3}[unit]
+    rows = []
     for name, values in times.items():
-        compared = ratio(values, times[floor])
+        pairs = list(zip(values, times[floor], strict=True))
         rows.append(
-            {
-                "name": name,
-                "median": round(statistics.median(values) * scale, 3),
-                "ratio": round(compared.median, 3),
-                "interval": [round(compared.low, 3), round(compared.high, 3)],
-            }
+            Row(
+                name,
+                statistics.median(values) * scale,
+                median_interval([value / least for value, least in pairs]),
+                median_interval([(value - least) * scale for value, least in pairs]),
+            )
         )
-    count = len(times[floor])
-    print(f"\n{title} ({count} rounds, against: {floor})")
-    for row in rows:
-        low, high = row["interval"]
-        print(
-            f"  {row['name']:<44} {row['median']:>10.2f} {unit}"
-            f"   {row['ratio']:>7.3f} x  [{low:.3f}, {high:.3f}]"
-        )
-    if "--json" in sys.argv:
-        path = Path(sys.argv[sys.argv.index("--json") + 1])
-        document = {
-            "title": title,
-            "unit": unit,
-            "floor": floor,
-            "rounds": count,
-            "machine": _machine(),
-            "rows": rows,
-        }
-        existing = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        others = [entry for entry in existing if entry["title"] != title]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([*others, document], indent=1) + "\n", encoding="utf-8")
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cpus": os.cpu_count(),
-    }
+    return Table(title, unit, floor, len(times[floor]), tuple(rows))

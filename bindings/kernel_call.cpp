@@ -19,24 +19,20 @@ namespace {
 class PlainArguments {
  public:
   // Throws what a conversion raised.
-  PlainArguments(PyObject* const* arguments, std::size_t count)
-      : values_(arguments, arguments + count) {
-    for (PyObject*& value : values_) {
-      nb::object plain = plain_number(value);
-      if (!plain.is_valid()) {
-        if (PyErr_Occurred() != nullptr) throw nb::python_error();
-        continue;
-      }
-      value = plain.ptr();
-      made_.push_back(std::move(plain));
+  PlainArguments(PyObject* const* arguments, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      nb::object plain = plain_number(arguments[i]);
+      if (!plain.is_valid() && PyErr_Occurred() != nullptr) throw nb::python_error();
+      values_[i] = plain.is_valid() ? plain.ptr() : arguments[i];
+      if (plain.is_valid()) made_.push_back(std::move(plain));
     }
   }
 
-  PyObject* const* data() const { return values_.data(); }
-  bool changed() const { return !made_.empty(); }
+  PyObject* const* data() const { return values_; }
+  bool are_new() const { return !made_.empty(); }
 
  private:
-  std::vector<PyObject*> values_;
+  PyObject* values_[kMaxParameters];
   std::vector<nb::object> made_;
 };
 
@@ -67,14 +63,12 @@ PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
   PackedCall call;
   const Launchable* last = state.variants.last();
   if (last != nullptr && pack(*last, arguments, call)) return launch(*last, call);
-  if (const Launchable* found = state.variants.find(arguments, count, call)) {
-    return launch(*found, call);
-  }
   const PlainArguments plain(arguments, count);
-  if (plain.changed()) {
-    if (const Launchable* found = state.variants.find(plain.data(), count, call)) {
-      return launch(*found, call);
-    }
+  if (last != nullptr && plain.are_new() && pack(*last, plain.data(), call)) {
+    return launch(*last, call);
+  }
+  if (const Launchable* found = state.variants.find(plain.data(), count, call)) {
+    return launch(*found, call);
   }
   const Launchable& resolved = resolve_miss(kernel, arguments);
   if (pack(resolved, plain.data(), call)) return launch(resolved, call);

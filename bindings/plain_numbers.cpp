@@ -31,6 +31,7 @@ nb::object as_float(PyObject* object) {
 
 nb::object plain_number(PyObject* object) {
   if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object)) return {};
+  if (is_numpy_known() && Py_TYPE(object) == numpy().ndarray) return {};
   if (PyFloat_Check(object)) return nb::steal(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object)));
   // int.__pos__ gives the plain int of a subclass, whatever the subclass overrides.
   if (PyLong_Check(object)) return nb::steal(PyLong_Type.tp_as_number->nb_positive(object));
