@@ -38,12 +38,14 @@ class Scopes:
     """The declarations of one body; statements are known by identity.
 
     ``declaring``: the assignments that declare their target. ``before``: the locals to declare in
-    front of a statement. ``counting``: the loops whose variable lives in their own head.
+    front of a statement. ``counting``: the loops whose variable lives in their own head. ``unread``:
+    the locals that nothing reads, which only loops set; they are not declared.
     """
 
     declaring: set[int] = field(default_factory=set)
     before: dict[int, list[str]] = field(default_factory=dict)
     counting: set[int] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
 
 
 def plan_scopes(body: Sequence[Statement], names: Sequence[str]) -> Scopes:
@@ -85,6 +87,8 @@ class _Planner:
         ]
         if loops and self._only_counts(name, loops):
             self.scopes.counting.update(map(id, loops))
+        elif not reads(name, self._body):
+            self.scopes.unread.add(name)
         else:
             self._declare(name, self._body, in_loop=False)
 
@@ -92,6 +96,8 @@ class _Planner:
         """Whether ``name`` is set by the heads of ``loops`` and read in their bodies alone."""
         if self._set_counts[name] != len(loops):
             return False
+        if not reads(name, self._body):
+            return True  # loops over one name may stand in each other
         if any(sets(name, loop.body) for loop in loops):
             return False
         return sum(reads(name, loop.body) for loop in loops) == reads(name, self._body)
