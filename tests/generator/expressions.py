@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from .scope import DTYPES_OF, Array, Function, Scope, Term
+from .scope import DTYPES_OF, FAMILIES, Array, Function, Scope, Term
 
 __all__ = ["Choose", "Expressions"]
 
@@ -25,12 +25,17 @@ _COMPARE = ["<", "<=", ">", ">=", "==", "!="]
 
 
 class Expressions:
-    """Draws expressions. `budget` bounds how many operations the whole program has."""
+    """Draws expressions.
+
+    `budget` bounds how many operations the whole program has. A `careless` program mixes types that
+    may have nothing in common, so that one side refusing it can be compared with the other.
+    """
 
     def __init__(self, choose: Choose) -> None:
         self.number = choose
         self.functions: list[Function] = []
         self.budget = 160
+        self.careless = False
         tables: dict[str, list[tuple[Callable[[Scope, int], Term], int]]] = {
             "I": [
                 *self._number("I"),
@@ -108,7 +113,9 @@ class Expressions:
     # Entry points.
 
     def value(self, family: str, scope: Scope, depth: int) -> Term:
-        """An expression of a family."""
+        """An expression of a family; of any, now and then, where the program is careless."""
+        if self.careless and self.chance(4):
+            family = self.pick(FAMILIES)
         if depth <= 0 or self.budget <= 0 or self.chance(15):
             return self._leaf(family, scope)
         self.budget -= 1

@@ -54,6 +54,7 @@ class _Kernel:
 
     def program(self) -> Program:
         """The program."""
+        self.expressions.careless = self.chance(6)
         self._scalars()
         dims, header, indices, extents = self._loop()
         self._owned(dims, indices, extents)

@@ -20,6 +20,7 @@ from .types import (
     BOOL,
     DTYPES,
     I64,
+    U64,
     ArrayType,
     Dtype,
     OracleRefused,
@@ -45,6 +46,8 @@ class Analysis:
 
     function: FunctionType
     node: ast.FunctionDef
+    names: frozenset[str]
+    """Parameters and locals, those among them that no reachable statement sets."""
     locals: dict[str, Type]
     choices: dict[ast.expr, Type] = field(default_factory=dict)
     """The type of each conditional expression: the promotion of its branches."""
@@ -119,7 +122,7 @@ class _Rounds:
         self.base: dict[str, Type] = {}
         self.arguments = dict(zip((each.arg for each in parameters(self.node)), types, strict=True))
         assigned = _assigned_names(self.node)
-        self.names = assigned | set(self.arguments)
+        self.names = frozenset(assigned | set(self.arguments))
         self.transparent = (set(self.arguments) - assigned) | {RESULT}
         self.locals: dict[str, Type] = {}
         self.choices: dict[ast.expr, Type] = {}
@@ -144,7 +147,7 @@ class _Rounds:
         kept = {
             name: t if name in self.transparent else loaded(t) for name, t in self.locals.items()
         }
-        return Analysis(self.function, self.node, kept, self.choices)
+        return Analysis(self.function, self.node, self.names, kept, self.choices)
 
     def _fixpoint(self) -> None:
         self.locals = {}
@@ -173,8 +176,11 @@ class _Rounds:
     # Statements.
 
     def _statements(self, body: Sequence[ast.stmt]) -> None:
+        """Statements as far as they can be reached."""
         for statement in body:
             self._statement(statement)
+            if not _goes_on(statement):
+                break
 
     def _statement(self, node: ast.stmt) -> None:
         match node:
@@ -199,7 +205,8 @@ class _Rounds:
                 self._statements(orelse)
             case ast.For(target=target, body=body, iter=iterable):
                 for bound in getattr(iterable, "args", []):
-                    self._integer(bound)
+                    if self._integer(bound) == U64:
+                        raise OracleRefused("a bound is i64, which does not hold every u64")
                 for each in target.elts if isinstance(target, ast.Tuple) else [target]:
                     self._target(each, I64)
                 self._statements(body)
@@ -367,10 +374,36 @@ class _Rounds:
         return self.type(node)
 
 
+def _goes_on(node: ast.stmt) -> bool:
+    """Whether a statement can be followed by another."""
+    match node:
+        case ast.Return() | ast.Break() | ast.Continue():
+            return False
+        case ast.If(body=body, orelse=orelse):
+            return _all_go_on(body) or _all_go_on(orelse)
+        case ast.While(test=ast.Constant(value=value)) if value:
+            return _breaks(node.body)
+    return True
+
+
+def _all_go_on(body: Sequence[ast.stmt]) -> bool:
+    return all(_goes_on(each) for each in body)
+
+
+def _breaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a `break` in `body` leaves the loop whose body it is."""
+    for each in body:
+        inner = isinstance(each, ast.For | ast.While)
+        blocks = [] if inner else [getattr(each, name, []) for name in ("body", "orelse")]
+        if isinstance(each, ast.Break) or any(_breaks(block) for block in blocks):
+            return True
+    return False
+
+
 def _held(t: Type) -> None:
     """Refuse a local whose literals no integer type holds."""
     if isinstance(t, WeakInt) and t.low is not None and t.high is not None:
-        held = any(each.holds(t.low, t.high) for each in (I64, DTYPES["u64"]))
+        held = any(each.holds(t.low, t.high) for each in (I64, U64))
         if not held:
             raise OracleRefused(f"{t.low} to {t.high}: no integer type holds these")
 

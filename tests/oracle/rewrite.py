@@ -157,6 +157,6 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Names of the outer scope are collected."""
-        if isinstance(node.ctx, ast.Load) and node.id not in self._analysis.locals:
+        if isinstance(node.ctx, ast.Load) and node.id not in self._analysis.names:
             self.globals.setdefault(node.id, node)
         return node

@@ -136,8 +136,8 @@ def binary(op: str, a: Type, b: Type) -> Typed:
 
 def unary(op: str, a: Type) -> Scalar:
     """The type of `op a`."""
-    if op == "~" and is_float(a):
-        raise OracleRefused("~ on a float")
+    if op == "~" and (is_float(a) or a == BOOL):
+        raise OracleRefused(f"~ of {a}")
     if isinstance(a, WeakInt):
         return WeakInt(None, None, a.literal)
     return _number(a)

@@ -3,7 +3,8 @@
 Written from the language page alone. Where it is silent the choice is stated here:
 
 * `bool` counts as the narrowest integer. Where both operands of `+ - * // % ** << >>` or the
-  operand of unary `- + ~` are bool, they are i64 first, which is Python's meaning of `True + True`.
+  operand of unary `-` and `+` are bool, they are i64 first, which is Python's meaning of
+  `True + True`. `~` of a bool is refused, as Python is about to.
   So are the operands of `min` and `max`, which promote as arithmetic does. `& | ^` and the
   conditional expression on two bools give a bool, as in Python.
 * A weak integer that meets bool is i64.
@@ -15,6 +16,7 @@ Written from the language page alone. Where it is silent the choice is stated he
 * `/` of two weak numbers is a weak float. `sqrt` of integers is f32, as their quotient is.
 * A local that is assigned only literals stays weak. Reading it is no literal: a local that ends
   weak through copies of such locals, or arithmetic on them, is i64 or the default float.
+* Statements that cannot be reached change no types.
 * A conditional expression is a literal if both branches are, with the range of both. Functions are
   inlined: a parameter that its function does not assign stands for its argument, and a call for
   what is returned, weak or not; a parameter that is assigned is a local that the call sets.
