@@ -258,7 +258,7 @@ ODDITIES = """
     def compared(x, y, n: tack.u8, flag: tack.bool_):
         for i in range(x.shape[0]):
             while ~n != 0 and i < 0:
-                y[i] += n
+                y[i] += n + ~tack.u8(i < n)
             if x[i] < 0 or x[i] > 255 or n >= 0 or y[i] == y[i]:
                 y[i] = flag == True
             elif flag > False:
@@ -296,8 +296,9 @@ ODDITIES = """
                     if n_of_round == 7:
                         break
                 last = n_of_round
-            for t in range(0):
-                total = 1
+            for unread in range(n):
+                for unread in range(n):
+                    total += 1
             x[i, j, k] = total + last
 
     @tack.kernel

@@ -38,8 +38,8 @@ class Scopes:
     """The declarations of one body; statements are known by identity.
 
     ``declaring``: the assignments that declare their target. ``before``: the locals to declare in
-    front of a statement. ``counting``: the loops whose variable lives in their own head. ``unread``:
-    the locals that nothing reads, which only loops set; they are not declared.
+    front of a statement. ``counting``: the loops whose variable lives in their own head.
+    ``unread``: the locals that nothing reads, which only loops set; they are not declared.
     """
 
     declaring: set[int] = field(default_factory=set)

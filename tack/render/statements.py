@@ -137,7 +137,7 @@ class StatementWriter:
             initial, end = f"{initial}, {once} = {end}", once
         kind = self._dialect.type(i64)
         yield f"{lead}for ({kind} {initial}; {counter} < {end}; ++{counter}) {{"
-        if not own:
+        if not own and node.var not in self._scopes.unread:
             yield f"{lead}{INDENT}{var} = {counter};"
         yield from self._block(node.body, depth + 1)
         yield f"{lead}}}"
