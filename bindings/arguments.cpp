@@ -81,8 +81,11 @@ bool pack_scalar(const Parameter& parameter, PyObject* object, tack_slot& slot) 
 }
 
 bool has_dtype(const Parameter& parameter, const PyArrayObject_fields& array) {
-  const std::uint64_t word = type_word(array);
-  return word == parameter.type_word || word == parameter.other_type_word;
+  if (array.descr == parameter.descr) return true;
+  const TypeNumbers numbers = type_numbers(parameter.type);
+  const int number = array.descr->type_num;
+  return (number == numbers.first || number == numbers.second) &&
+         array.descr->byteorder != NPY_OPPBYTE;
 }
 
 bool has_layout(const Parameter& parameter, const PyArrayObject_fields& array) {

@@ -57,7 +57,11 @@ PyObject* launch(const Launchable& variant, PackedCall& call) {
   const std::int64_t total = count_iterations(variant, call);
   if (total < 0) return nullptr;
   if (total > 0) {
-    const tack_entry entry = has_no_hazard(variant, call) ? variant.noalias() : variant.general();
+    const std::vector<ArrayPair>& rest = variant.rest_hazards();
+    const bool disjoint =
+        are_disjoint(variant.first_hazards(), variant.first_hazard_count(), call) &&
+        are_disjoint(rest.data(), rest.size(), call);
+    const tack_entry entry = disjoint ? variant.noalias() : variant.general();
     if (std::max(static_cast<std::uint64_t>(total), call.elements) < kReleaseGilFrom) {
       entry(&kContext, call.slots, 0, total);
     } else {

@@ -61,16 +61,13 @@ Parameter array_parameter(const Items& entry, const std::string& where) {
   entry.expect_size(4);
   const DType type = entry.dtype(1);
   if (type == DType::boolean) refuse(where, "arrays of bool are not supported");
-  const TypeNumbers numbers = type_numbers(type);
-  const auto rank = static_cast<int>(entry.integer(2, 1, kMaxRank));
+  const auto rank = static_cast<std::uint8_t>(entry.integer(2, 1, kMaxRank));
   Parameter array =
       unplaced_parameter(rank == 1 ? Parameter::Kind::vector : Parameter::Kind::array, type);
   array.rank = rank;
   array.required_flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
   array.plain_type = numpy().ndarray;
   array.descr = numpy().descr[static_cast<std::size_t>(type)];
-  array.type_word = native_type_word(numbers.first);
-  array.other_type_word = native_type_word(numbers.second);
   array.item_size = facts(type).bytes;
   return array;
 }
@@ -97,15 +94,15 @@ Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb:
   read_parameters(params);
   read_slots(slots);
   read_written(written);
-  if (noalias_ == general_) hazards_.clear();  // nothing to choose
   host_ = HostProgram(host, readable_);
   for (const LoopSlot& entry : loop_slots_) {
     if (entry.loop >= host_.loops()) {
       refuse(numbered("slot", entry.slot), "the host program does not set its loop");
     }
   }
-  is_simple_ = size_ <= kInline && pins_.empty() && copies_.empty() && host_.is_one_slot() &&
-               loop_slots_.empty();
+  is_simple_ = size_ <= kInline && rest_hazards_.empty() && pins_.empty() && copies_.empty() &&
+               loop_slots_.empty() && host_.is_one_slot();
+  if (is_simple_) slot_of_extent_ = host_.slot_of_loop(0);
 }
 
 void Launchable::expect_parameters(const std::vector<bool>& annotated) const {
@@ -136,9 +133,9 @@ void Launchable::read_parameters(nb::handle params) {
     Parameter& target = parameter(i);
     if (form == "array") {
       target = array_parameter(entry, where);
-      read_pins(entry[3], i, static_cast<std::size_t>(target.rank));
+      read_pins(entry[3], i, target.rank);
       has_f64_array |= target.type == DType::f64;
-      hash.add_array(target.type, static_cast<std::size_t>(target.rank));
+      hash.add_array(target.type, target.rank);
     } else if (form == "scalar") {
       target = scalar_parameter(entry);
       hash.add_scalar();
@@ -201,7 +198,7 @@ void Launchable::read_slot(const Items& entry, const std::string& where, std::ui
     refuse(where, is_array ? "its parameter is an array" : "its parameter is a scalar");
   }
   if (form == "extent") {
-    assign(source.extents[entry.index(2, static_cast<std::size_t>(source.rank))], slot);
+    assign(source.extents[entry.index(2, source.rank)], slot);
     readable_[slot] = {SlotAccess::Kind::exact, DType::i64};
     return;
   }
@@ -233,12 +230,21 @@ void Launchable::read_written(nb::handle written) {
     is_written[index] = true;
     array.required_flags |= NPY_ARRAY_WRITEABLE;
   }
+  if (noalias_ == general_) return;  // nothing to choose
   for (std::size_t i = 0; i < size_; ++i) {
     for (std::size_t j = i + 1; j < size_; ++j) {
       if (is_accessed(i) && is_accessed(j) && (is_written[i] || is_written[j])) {
-        hazards_.push_back({parameter(i).slot, parameter(j).slot});
+        add_hazard({parameter(i).slot, parameter(j).slot});
       }
     }
+  }
+}
+
+void Launchable::add_hazard(ArrayPair pair) {
+  if (first_hazard_count_ < kInlineHazards) {
+    first_hazards_[first_hazard_count_++] = pair;
+  } else {
+    rest_hazards_.push_back(pair);
   }
 }
 

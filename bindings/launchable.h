@@ -41,16 +41,14 @@ struct Parameter {
 
   PyTypeObject* plain_type;    // of arguments that the warm path takes
   const PyArray_Descr* descr;  // arrays: the one that almost all of the dtype have
-  Kind kind = Kind::end;
-  DType type;
-  bool annotated;  // scalars: converts within the real numbers, range-checked
+  int required_flags;          // arrays, as the next three
+  std::uint8_t rank;
   std::uint8_t item_size;
-  int required_flags;  // arrays, as all below but the slot
-  int rank;
+  DType type;
+  Kind kind = Kind::end;
+  bool annotated;                   // scalars: converts within the real numbers, range-checked
   std::uint16_t slot;               // of the scalar or the pointer
   std::uint16_t extents[kMaxRank];  // slots
-  std::uint64_t type_word;          // what decides where descr does not (numpy_layout.h),
-  std::uint64_t other_type_word;    // with the second C type of the same width, if there is one
 };
 
 // An extent that the variant was compiled for.
@@ -80,6 +78,7 @@ class Launchable {
  public:
   // So many parameters lie in the record itself: a call reads them without following a pointer.
   static constexpr std::size_t kInline = 8;
+  static constexpr std::size_t kInlineHazards = 12;
 
   // Raises ValueError for anything that could not be launched safely.
   Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
@@ -91,13 +90,18 @@ class Launchable {
   }
   const std::array<Parameter, kInline>& first() const { return first_; }
 
-  // Whether the warm path can run it: all parameters lie in the record, nothing is pinned, and
-  // the loop is "for i in range(n)" with n in a slot.
+  // Whether the warm path can run it: parameters and hazards lie in the record, nothing is pinned,
+  // and the loop is "for i in range(n)" with n in a slot.
   bool is_simple() const { return is_simple_; }
+  std::size_t slot_of_extent() const { return slot_of_extent_; }  // of a simple one
+
   const std::vector<Pin>& pins() const { return pins_; }
   const std::vector<SlotCopy>& copies() const { return copies_; }
   const std::vector<LoopSlot>& loop_slots() const { return loop_slots_; }
-  const std::vector<ArrayPair>& hazards() const { return hazards_; }
+  // Pairs to check before the noalias entry may run; all of them lie in a simple record.
+  const ArrayPair* first_hazards() const { return first_hazards_.data(); }
+  std::size_t first_hazard_count() const { return first_hazard_count_; }
+  const std::vector<ArrayPair>& rest_hazards() const { return rest_hazards_; }
   const HostProgram& host() const { return host_; }
   tack_entry general() const { return general_; }
   // For calls without a hazard; the general one if the variant has no other.
@@ -115,6 +119,7 @@ class Launchable {
   void read_parameters(nb::handle params);
   void read_pins(nb::handle pins, std::size_t parameter, std::size_t rank);
   void read_written(nb::handle written);
+  void add_hazard(ArrayPair pair);
   void read_slots(nb::handle slots);
   void read_slot(const Items& entry, const std::string& where, std::uint16_t slot);
   bool is_accessed(std::size_t index) const;
@@ -123,18 +128,22 @@ class Launchable {
     return index < kInline ? first_[index] : rest_[index - kInline];
   }
 
-  // Read at every call.
-  std::size_t size_ = 0;
-  bool is_simple_ = false;
-  std::array<Parameter, kInline> first_{};
-  std::vector<Parameter> rest_;
-  std::vector<Pin> pins_;
-  std::vector<SlotCopy> copies_;
-  HostProgram host_;
-  std::vector<LoopSlot> loop_slots_;
+  // Read at every call: as few cache lines as it can be.
   tack_entry general_ = nullptr;
   tack_entry noalias_ = nullptr;
-  std::vector<ArrayPair> hazards_;
+  bool is_simple_ = false;
+  std::uint16_t slot_of_extent_ = 0;
+  std::uint16_t first_hazard_count_ = 0;
+  std::array<ArrayPair, kInlineHazards> first_hazards_{};
+  std::array<Parameter, kInline> first_{};
+
+  std::size_t size_ = 0;
+  std::vector<Parameter> rest_;
+  std::vector<ArrayPair> rest_hazards_;
+  std::vector<Pin> pins_;
+  std::vector<SlotCopy> copies_;
+  std::vector<LoopSlot> loop_slots_;
+  HostProgram host_;
 
   std::vector<SlotAccess> readable_;  // what the host program may read of each slot
   std::uint64_t key_ = 0;

@@ -7,10 +7,6 @@
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/ndarraytypes.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
 #include "dtype.h"
 
 namespace tack {
@@ -56,26 +52,6 @@ inline constexpr TypeNumbers type_numbers(DType type) {
 
 inline const PyArrayObject_fields& array_fields(PyObject* array) {
   return *reinterpret_cast<const PyArrayObject_fields*>(array);
-}
-
-// Type number and byte order are in one word of the descriptor, and compared as one. Of the
-// characters that stand for a byte order, only that for the foreign one has this bit.
-inline constexpr std::uint8_t kForeignOrder = 2;
-static_assert((NPY_OPPBYTE & kForeignOrder) != 0 && (NPY_NATBYTE & kForeignOrder) == 0 &&
-              (NPY_NATIVE & kForeignOrder) == 0 && (NPY_IGNORE & kForeignOrder) == 0);
-static_assert(offsetof(PyArray_Descr, byteorder) == offsetof(PyArray_Descr, kind) + 2 &&
-              offsetof(PyArray_Descr, type_num) == offsetof(PyArray_Descr, kind) + 4);
-
-inline constexpr std::uint64_t native_type_word(int type_number) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(type_number)) << 32;
-}
-
-// Equal to native_type_word(n) for an array of NumPy's type n in native byte order.
-inline std::uint64_t type_word(const PyArrayObject_fields& array) {
-  constexpr std::uint64_t kMask = native_type_word(-1) | (std::uint64_t{kForeignOrder} << 16);
-  std::uint64_t word;
-  std::memcpy(&word, &array.descr->kind, sizeof word);
-  return word & kMask;
 }
 
 }  // namespace tack

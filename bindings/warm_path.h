@@ -63,9 +63,10 @@ inline std::uintptr_t end_of(const PackedCall& call, std::size_t slot) {
 
 // Whether no written array shares a byte with another array of the call. An empty array shares
 // none; the same array passed twice is fine as long as it is only read.
-[[gnu::always_inline]] inline bool has_no_hazard(const Launchable& variant,
-                                                 const PackedCall& call) {
-  for (const auto [first, second] : variant.hazards()) {
+[[gnu::always_inline]] inline bool are_disjoint(const ArrayPair* pairs, std::size_t count,
+                                                const PackedCall& call) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [first, second] = pairs[i];
     if (end_of(call, first) <= begin_of(call, second)) continue;
     if (end_of(call, second) <= begin_of(call, first)) continue;
     const bool one_is_empty = begin_of(call, first) == end_of(call, first) ||
