@@ -8,6 +8,8 @@ import math
 import random
 import re
 import struct
+import subprocess
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from tack.ir.nodes import (
 )
 from tack.ir.positions import Positions
 from tack.model.dtypes import DTYPES, DType, bool_, f32, f64, i8, i32, i64, numpy_name, u8, u32, u64
+from tack.render.c import assemble
 from tack.render.c_dialect import C
 from tack.render.cfamily import ExpressionWriter
 from tack.render.names import Names, ascii_identifier
@@ -403,6 +406,20 @@ def test_every_keyword_of_python_and_c_can_be_a_name(tmp_path: Path) -> None:
     lines = [f"  int {names.local(word)} = 0;\n  (void){names.local(word)};" for word in words]
     body = "\n".join(lines)
     compile_c(f"{HEAD}void f(void);\nvoid f(void)\n{{\n{body}\n}}\n", tmp_path)
+
+
+def test_no_macro_of_the_headers_can_be_a_name(macros: set[str]) -> None:
+    assert {macro for macro in macros if not macro.startswith("_")} <= C.reserved
+
+
+@pytest.fixture
+def macros() -> set[str]:
+    """The macros that a generated file has defined before its first kernel."""
+    head = assemble("nothing", [])
+    with as_file(files("tack.templates") / "c") as headers:
+        command = ["gcc", "-std=c11", f"-I{headers}", "-dM", "-E", "-xc", "-"]
+        done = subprocess.run(command, input=head, capture_output=True, text=True, check=True)
+    return {re.split(r"\W", line.split()[1])[0] for line in done.stdout.splitlines()}
 
 
 def test_other_alphabets_are_spelt_by_code_point() -> None:

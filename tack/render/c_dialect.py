@@ -27,10 +27,20 @@ auto break case char const continue default do double else enum extern float for
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while asm typeof bool true false constexpr nullptr alignas alignof static_assert
 thread_local typeof_unqual unix linux i386 ctx args begin end
-INT8_MIN INT16_MIN INT32_MIN INT64_MIN INT8_MAX INT16_MAX INT32_MAX INT64_MAX
-UINT8_MAX UINT16_MAX UINT32_MAX UINT64_MAX INT64_C UINT64_C INT32_C UINT32_C SIZE_MAX
+TACK_ABI TACK_ABI_H TACK_ENTRY TACK_INLINE
 """
-"""Keywords of C up to C23, macros of the headers and of gcc, and the parameters of entry points."""
+"""Keywords of C up to C23, macros of gcc and of generated files, parameters of entry points."""
+
+_STDINT_MACROS: Final = frozenset(
+    f"{sign}{name}_{end}"
+    for name in (
+        *(f"INT{least}{bits}" for least in ("", "_LEAST", "_FAST") for bits in (8, 16, 32, 64)),
+        *("INTMAX", "INTPTR", "PTRDIFF", "SIG_ATOMIC", "SIZE", "WCHAR", "WINT"),
+    )
+    for sign in ("", "U")
+    for end in ("MIN", "MAX", "C", "WIDTH")
+)
+"""The macros of ``<stdint.h>`` (and some that it has not)."""
 
 _FLOAT_FUNCTIONS: Final = {
     "abs": "fabs",
@@ -61,5 +71,5 @@ C: Final = Dialect(
         "u64": "UINT64_C({})",
     },
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
-    reserved=frozenset(_RESERVED.split()) | frozenset(_TYPES.values()),
+    reserved=frozenset(_RESERVED.split()) | _STDINT_MACROS | frozenset(_TYPES.values()),
 )
