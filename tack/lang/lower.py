@@ -173,7 +173,7 @@ class _KernelLowering(StatementLowering):
                 return prologue[node.name]
             return node
 
-        result = transform_ir(value, replace, copy_nodes=True)
+        result = transform_ir(value, replace, copy_nodes=True, positions=self.positions)
         assert isinstance(result, Expression)
         return result
 

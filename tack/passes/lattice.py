@@ -211,7 +211,9 @@ class Rules:
     def index(self, type_: Type, what: str) -> None:
         """Refuses what cannot be an index."""
         if is_float(type_):
-            raise Refusal(f"{what} is an integer, not {_article(type_)}; cast it: int(...)")
+            raise Refusal(
+                f"{what} is an integer, not {_article(type_)}; write // or cast it: int(...)"
+            )
 
     def bound(self, type_: Type, what: str) -> None:
         """Refuses what cannot be a bound of a loop."""
