@@ -225,6 +225,18 @@ def leaving(x, out):
             break
 
 @tack.kernel
+def skipping(x, out):
+    for i in range(x.shape[0]):
+        left = x[i] % 20
+        total = 0
+        while left > 0:
+            left -= 1
+            if left % 3 == 0:
+                continue
+            total += left
+        out[i] = total
+
+@tack.kernel
 def changing(x, step, out):
     for i in range(x.shape[0]):
         end = i % 5
@@ -276,6 +288,13 @@ def sums(x, out):
             out[i] += x[i, j]
 
 @tack.kernel
+def through(x, y, out):
+    """Where out is x, what the second line adds is what the first one stored."""
+    for i in range(out.shape[0]):
+        out[i] = y[i] * 2
+        out[i] += tack.i32(x[i])
+
+@tack.kernel
 def in_place(x):
     for i in range(x.shape[0]):
         x[i] = x[i] * x[i]
@@ -292,6 +311,7 @@ def control(module: ModuleType) -> Iterator[Pair]:
     small = ("i64", (COUNT,))
     yield Pair(module.loops, "i64[:], i64[:]", edges(small, small))
     yield Pair(module.leaving, "i64[:], i64[:]", edges(small, small))
+    yield Pair(module.skipping, "i64[:], i64[:]", edges(small, small))
     for step in (1, 3, -1, 0):
         yield Pair(
             module.changing,
@@ -300,7 +320,9 @@ def control(module: ModuleType) -> Iterator[Pair]:
             lambda memory, step=step: [memory[0], step, memory[1]],
         )
     yield Pair(
-        module.lazily, "f64[:], i8[:], f64[:]", edges(("f64", (9,)), ("i8", (64,)), ("f64", (64,)))
+        module.lazily,
+        "f64[:], i64[:], f64[:]",
+        edges(("f64", (9,)), ("i64", (64,)), ("f64", (64,))),
     )
     for flag in (False, True):
         yield Pair(
@@ -327,20 +349,23 @@ def control(module: ModuleType) -> Iterator[Pair]:
 
 
 def overlapping(module: ModuleType) -> Iterator[Pair]:
-    """One array passed for two parameters, and views that overlap."""
-    for dtype in ("f32", "i16"):
-        yield Pair(
-            module.plane,
-            f"{dtype}[:, :], {dtype}[:, :]",
-            edges((dtype, (1, 83))),
-            lambda memory: [memory[0], memory[0]],
-        )
-        yield Pair(
-            module.sums,
-            f"{dtype}[:, :], {dtype}[:]",
-            edges((dtype, (1, 83))),
-            lambda memory: [memory[0], memory[0][0, :1]],
-        )
+    """One array for two parameters, under one type and under another."""
+    arrays = edges(("i32", (COUNT,)), ("i32", (COUNT,)))
+    yield Pair(
+        module.through, "i32[:], i32[:], i32[:]", arrays, lambda memory: [*memory, memory[0]]
+    )
+    yield Pair(
+        module.through,
+        "f32[:], i32[:], i32[:]",
+        arrays,
+        lambda memory: [memory[0].view(np.float32), memory[1], memory[0]],
+    )
+    yield Pair(
+        module.sums,
+        "i16[:, :], i16[:]",
+        edges(("i16", (1, COUNT))),
+        lambda memory: [memory[0], memory[0][0, :1]],
+    )
 
 
 @pytest.mark.parametrize(
