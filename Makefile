@@ -109,7 +109,8 @@ demo: $(DEMO_ENV)/wheels.stamp
 # --- checks --------------------------------------------------------------------------------------
 
 test: $(VENV)/tack.stamp
-	$(VENV)/bin/pytest $(PYTEST_ARGS)
+	$(FROM_BUILD)/pytest --rootdir $(CURDIR) --config-file $(CURDIR)/pyproject.toml \
+		$(PYTEST_ARGS) $(or $(TESTS),$(CURDIR)/tests)
 	@$(MAKE) --no-print-directory imports
 
 lint: ruff mypy imports clang-format
