@@ -103,12 +103,9 @@ PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
   if (TACK_LIKELY(last->is_simple())) {
     const std::int64_t total = call.slots[last->slot_of_extent()].i64;
     // The bound is a power of two, so that one number stands for both; a negative extent is large.
-    if (TACK_LIKELY((static_cast<std::uint64_t>(total) | elements) < kReleaseGilFrom)) {
-      if (TACK_LIKELY(total != 0)) {
-        const bool disjoint = are_disjoint(last->first_hazards(), last->first_hazard_count(), call);
-        const tack_entry entry = disjoint ? last->noalias() : last->general();
-        entry(&kContext, call.slots, 0, total);
-      }
+    if (TACK_LIKELY((static_cast<std::uint64_t>(total) | elements) < kReleaseGilFrom) &&
+        TACK_LIKELY(lie_apart(last->first_hazards(), last->first_hazard_count(), call))) {
+      if (TACK_LIKELY(total != 0)) last->noalias()(&kContext, call.slots, 0, total);
       Py_RETURN_NONE;
     }
   }

@@ -51,17 +51,29 @@ std::int64_t count_iterations(const Launchable& variant, PackedCall& call) {
   return total;
 }
 
+// An array without a byte shares none, wherever it lies.
+bool are_disjoint(const ArrayPair& pair, const PackedCall& call) {
+  return lie_apart(&pair, 1, call) || begin_of(call, pair.first) == end_of(call, pair.first) ||
+         begin_of(call, pair.second) == end_of(call, pair.second);
+}
+
+// Whether no written array shares a byte with another array of the call. The same array passed
+// twice is fine as long as it is only read.
+bool has_no_hazard(const Launchable& variant, const PackedCall& call) {
+  const auto is_fine = [&call](const ArrayPair& pair) { return are_disjoint(pair, call); };
+  const ArrayPair* first = variant.first_hazards();
+  const std::vector<ArrayPair>& rest = variant.rest_hazards();
+  return std::all_of(first, first + variant.first_hazard_count(), is_fine) &&
+         std::all_of(rest.begin(), rest.end(), is_fine);
+}
+
 }  // namespace
 
 PyObject* launch(const Launchable& variant, PackedCall& call) {
   const std::int64_t total = count_iterations(variant, call);
   if (total < 0) return nullptr;
   if (total > 0) {
-    const std::vector<ArrayPair>& rest = variant.rest_hazards();
-    const bool disjoint =
-        are_disjoint(variant.first_hazards(), variant.first_hazard_count(), call) &&
-        are_disjoint(rest.data(), rest.size(), call);
-    const tack_entry entry = disjoint ? variant.noalias() : variant.general();
+    const tack_entry entry = has_no_hazard(variant, call) ? variant.noalias() : variant.general();
     if (std::max(static_cast<std::uint64_t>(total), call.elements) < kReleaseGilFrom) {
       entry(&kContext, call.slots, 0, total);
     } else {

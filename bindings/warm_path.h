@@ -61,17 +61,12 @@ inline std::uintptr_t end_of(const PackedCall& call, std::size_t slot) {
   return reinterpret_cast<std::uintptr_t>(call.ends[slot]);
 }
 
-// Whether no written array shares a byte with another array of the call. An empty array shares
-// none; the same array passed twice is fine as long as it is only read.
-[[gnu::always_inline]] inline bool are_disjoint(const ArrayPair* pairs, std::size_t count,
-                                                const PackedCall& call) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto [first, second] = pairs[i];
-    if (end_of(call, first) <= begin_of(call, second)) continue;
-    if (end_of(call, second) <= begin_of(call, first)) continue;
-    const bool one_is_empty = begin_of(call, first) == end_of(call, first) ||
-                              begin_of(call, second) == end_of(call, second);
-    if (!one_is_empty) return false;
+// Whether the arrays of each pair lie one after the other.
+[[gnu::always_inline]] inline bool lie_apart(const ArrayPair* pairs, std::size_t count,
+                                             const PackedCall& call) {
+  for (const ArrayPair* pair = pairs; pair != pairs + count; ++pair) {
+    if (TACK_LIKELY(end_of(call, pair->first) <= begin_of(call, pair->second))) continue;
+    if (TACK_UNLIKELY(end_of(call, pair->second) > begin_of(call, pair->first))) return false;
   }
   return true;
 }
