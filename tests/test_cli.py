@@ -37,7 +37,8 @@ def run(capsys, monkeypatch, tmp_path):
 def test_help_shows_an_example_and_json(command, run):
     status, out, err = run(command, "--help")
     assert (status, err) == (0, "")
-    assert f"$ tack-aot {command}" in out or "$(tack-aot cmake-dir)" in out
+    example = out.partition("  Example:\n")[2]
+    assert f"$ tack-aot {command}" in example or "$(tack-aot cmake-dir)" in example
     assert "--json" in out
 
 

@@ -52,7 +52,7 @@ class _Group(click.Group):
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tack_version(), prog_name="tack-aot")
 def tack_aot() -> None:
-    r"""Ship numeric kernels prebuilt: plan, render, build and inspect them.
+    """Ship numeric kernels prebuilt: plan, render, build and inspect them.
 
     \b
     Example:

@@ -41,7 +41,7 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    r"""Build a bundle without a project of one's own, and print its folder.
+    """Build a bundle without a project of one's own, and print its folder.
 
     It writes and runs the CMake project that tack_add_kernels is made for.
 

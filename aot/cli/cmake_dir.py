@@ -14,7 +14,7 @@ __all__ = ["command"]
 @click.command("cmake-dir")
 @json_option
 def command(as_json: bool) -> None:
-    r"""Print the folder for tack_DIR in a plain CMake project.
+    """Print the folder for tack_DIR in a plain CMake project.
 
     scikit-build-core finds it by itself.
 

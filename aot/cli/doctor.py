@@ -18,7 +18,7 @@ __all__ = ["command"]
 @click.command("doctor")
 @json_option
 def command(as_json: bool) -> None:
-    r"""Say what this machine can build and run; exit status 1 if something is missing.
+    """Say what this machine can build and run; exit status 1 if something is missing.
 
     \b
     Example:

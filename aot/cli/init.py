@@ -18,7 +18,7 @@ __all__ = ["command"]
 @click.option("--into", type=FOLDER, help="The folder to write; by default one called NAME.")
 @json_option
 def command(name: str, into: Path | None, as_json: bool) -> None:
-    r"""Write the package NAME: one kernel, its manifest, and the build that ships it.
+    """Write the package NAME: one kernel, its manifest, and the build that ships it.
 
     No file that is there is overwritten.
 

@@ -18,7 +18,7 @@ __all__ = ["command"]
 @click.argument("wheel", type=click.Path(path_type=Path))
 @json_option
 def command(wheel: Path, as_json: bool) -> None:
-    r"""Say what WHEEL holds, and compare every digest with the bytes.
+    """Say what WHEEL holds, and compare every digest with the bytes.
 
     WHEEL is a wheel, the folder of an installed package, or the folder of a bundle.
 

@@ -22,7 +22,7 @@ __all__ = ["command"]
 @machine_option
 @json_option
 def command(manifest: Path, targets: Sequence[str] | None, machine: str, as_json: bool) -> None:
-    r"""List the variants that a manifest asks for, and the rows that are skipped, with the reason.
+    """List the variants that a manifest asks for, and the rows that are skipped, with the reason.
 
     Every kernel is compiled as far as C, so what does not compile is said here, with file, line
     and column. Nothing is written.

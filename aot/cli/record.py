@@ -17,7 +17,7 @@ __all__ = ["command"]
 @click.argument("notes", type=FILE)
 @json_option
 def command(notes: Path, as_json: bool) -> None:
-    r"""Turn NOTES, the file of TACK_RECORD, into lines for the manifest.
+    """Turn NOTES, the file of TACK_RECORD, into lines for the manifest.
 
     \b
     Example:

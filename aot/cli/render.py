@@ -48,7 +48,7 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    r"""Write the sources that a build would compile: C, or the intermediate form before it.
+    """Write the sources that a build would compile: C, or the intermediate form before it.
 
     \b
     Example:
