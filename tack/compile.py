@@ -5,16 +5,13 @@ The build and the JIT both take it; there is no second code generator.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from tack.ir.nodes import Expression, IRFunction
 from tack.ir.verify import verify_ir
 from tack.model.errors import CompileError
-from tack.model.keys import digest, digest_files, source_key
+from tack.model.keys import digest, source_key
 from tack.model.launch import Launch
 from tack.model.variant import Variant
 from tack.passes.host import host_program
@@ -26,10 +23,7 @@ from tack.render.source import Source
 if TYPE_CHECKING:
     from tack.lang.definition import KernelDefinition
 
-__all__ = ["assemble", "generate", "generator_identity", "symbol_of"]
-
-_GENERATOR: Final = ("model", "ir", "lang", "passes", "render", "compile.py")
-"""What the text of a kernel depends on, besides the kernel and the templates."""
+__all__ = ["assemble", "generate", "symbol_of"]
 
 _SHORT_NAME: Final = 32
 
@@ -97,21 +91,3 @@ def symbol_of(variant: Variant) -> str:
     unique = digest("tack symbol", name, str(variant.signature), str(variant.options))[:16]
     short = ascii_identifier(name.rpartition(":")[2].rpartition(".")[2])[:_SHORT_NAME]
     return f"tack_{unique}_{short}"
-
-
-@cache
-def generator_identity() -> str:
-    """The digest of the code generator and its templates, for build keys."""
-    package = files("tack")
-    code = (item for name in _GENERATOR for item in _contents(package / name, name))
-    templates = _contents(files("tack.templates"), "templates")
-    return digest_files([*code, *templates])
-
-
-def _contents(item: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of a file or of all files below a directory, byte code excepted."""
-    if item.is_file():
-        yield name, item.read_bytes()
-    elif item.is_dir() and item.name != "__pycache__":
-        for inner in item.iterdir():
-            yield from _contents(inner, f"{name}/{inner.name}")

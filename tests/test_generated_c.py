@@ -21,7 +21,8 @@ import pytest
 from c_compiler import FLAGS, compile_c
 from harness import levels
 
-from tack.compile import assemble, generate, generator_identity, symbol_of
+from tack.compile import assemble, generate, symbol_of
+from tack.identity import generator_identity
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
@@ -222,7 +223,8 @@ def test_the_text_is_the_same_for_every_level_and_hash_seed(tmp_path: Path) -> N
     program = textwrap.dedent("""
         import hashlib, sys
         import kernels_of_a_test as module
-        from tack.compile import assemble, generate, generator_identity
+        from tack.compile import assemble, generate
+        from tack.identity import generator_identity
         from tack.model.signature import Signature
         from tack.model.targets import Target
         from tack.model.variant import Variant

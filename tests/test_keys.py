@@ -211,7 +211,7 @@ spec = importlib.util.spec_from_file_location("module", sys.argv[2])
 module = importlib.util.module_from_spec(spec)
 sys.modules["module"] = module
 spec.loader.exec_module(module)
-from tack.compile import generator_identity
+from tack.identity import generator_identity
 print(module.definition.fingerprint().digest, generator_identity())
 """
 

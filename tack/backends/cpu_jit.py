@@ -10,7 +10,6 @@ import functools
 from importlib.util import find_spec
 from typing import Protocol
 
-from tack.backends import cpu_cc, cpu_llvm
 from tack.model.errors import ToolchainError
 from tack.model.targets import Target
 
@@ -63,9 +62,13 @@ def toolchain() -> Toolchain:
 
     `ToolchainError` names both ways out where there is none.
     """
+    from tack.backends import cpu_llvm
+
     llvm = cpu_llvm.find()
     if llvm is not None:
         return llvm
+    from tack.backends import cpu_cc
+
     compiler = cpu_cc.find()
     if compiler is not None and find_spec("jinja2") is not None:
         return compiler

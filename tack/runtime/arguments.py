@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ def _array_spec(definition: KernelDefinition, name: str, value: object) -> Array
     if not isinstance(value, np.ndarray):
         return None
     where = f"{definition.name}: array {name!r}"
-    if isinstance(value, np.ma.MaskedArray):
+    if _is_masked(value):
         raise TypeError(f"{where} is masked, and a kernel sees no mask; pass .filled(...) or .data")
     dtype = _array_dtype(value.dtype)
     if dtype is None:
@@ -98,6 +99,12 @@ def _array_spec(definition: KernelDefinition, name: str, value: object) -> Array
             f"{where} is not aligned to its {value.itemsize}-byte elements; pass a copy"
         )
     return ArraySpec(dtype, value.shape)
+
+
+def _is_masked(value: object) -> bool:
+    """Whether ``value`` is a masked array; there is none before ``numpy.ma`` is imported."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
 
 
 def _array_dtype(dtype: np.dtype[Any]) -> DType | None:

@@ -21,7 +21,6 @@ import contextlib
 import functools
 import json
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ _SUFFIX: Final = ".tack"
 _DIGEST: Final = 32
 _MEGABYTES: Final = 256
 _DAYS: Final = 60
+_PRUNE_IN_256: Final = 4
 _STALE_SECONDS: Final = 3600
 """Age at which a file that was being written is taken for abandoned."""
 
@@ -68,7 +68,7 @@ class Cache:
         """Stores an entry, if that is possible."""
         if self.reason is not None:
             return
-        aside = os.path.join(self.folder, f".{key[:16]}.{os.getpid()}.{secrets.token_hex(8)}")
+        aside = os.path.join(self.folder, f".{key[:16]}.{os.getpid()}.{os.urandom(8).hex()}")
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
             with open(os.open(aside, flags, 0o600), "wb") as file:
@@ -106,7 +106,7 @@ class Cache:
                         yield entry.path, status
 
     def _prune_sometimes(self) -> None:
-        if secrets.randbelow(64) == 0:
+        if os.urandom(1)[0] < _PRUNE_IN_256:
             self.prune()
 
     def _path(self, key: str) -> str:

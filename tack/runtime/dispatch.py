@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
+from tack.lang.source import SourceUnavailable
 from tack.model.errors import IRVerificationError, NoVariantError, ToolchainError
 from tack.model.launch import Launch
 from tack.model.record import replace
+from tack.model.targets import Target
 from tack.model.variant import Candidate
-from tack.runtime import jit
 from tack.runtime.explain import Explanation
 from tack.runtime.resolver import Resolution, resolve
-from tack.runtime.settings import jit_policy, logger, note_for_record
+from tack.runtime.settings import jit_policy, log, note_for_record
 
 if TYPE_CHECKING:
     from tack import _core
+    from tack.runtime.jit import Compiled
 
 __all__ = ["JITWarning", "decide", "on_miss"]
 
@@ -44,13 +47,15 @@ def on_miss(kernel: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:
         origin = compiled.origin
     else:
         origin = "prebuilt"
-    logger().debug("%s: %s", launchable.label, origin)
+    log("debug", "%s: %s", launchable.label, origin)
     _check_writeable(definition, launch, args)
     return launchable
 
 
 def decide(definition: KernelDefinition, args: tuple[object, ...]) -> Explanation:
     """What a call with ``args`` would do; compiles and runs nothing."""
+    from tack.runtime import jit
+
     resolution = resolve(definition, args)
     if resolution.launchable is not None:
         return _with_jit(resolution, False, "a prebuilt variant answers")
@@ -67,7 +72,7 @@ def _with_jit(resolution: Resolution, accepted: bool, reason: str) -> Explanatio
     candidate = Candidate(
         kernel=shown.kernel,
         signature=shown.signature,
-        target=str(jit.target()),
+        target=str(Target("cpu", cpu.best_level())),
         accepted=accepted,
         reason=reason,
         jit=True,
@@ -75,7 +80,9 @@ def _with_jit(resolution: Resolution, accepted: bool, reason: str) -> Explanatio
     return replace(shown, candidates=(*shown.candidates, candidate))
 
 
-def _compile(definition: KernelDefinition, resolution: Resolution) -> jit.Compiled:
+def _compile(definition: KernelDefinition, resolution: Resolution) -> Compiled:
+    from tack.runtime import jit
+
     policy = jit_policy()
     note_for_record(definition.name, str(resolution.signature))
     if policy == "forbid":
@@ -84,7 +91,7 @@ def _compile(definition: KernelDefinition, resolution: Resolution) -> jit.Compil
         return jit.answer(
             definition, resolution.signature, before=lambda: _announce(resolution, policy)
         )
-    except (ToolchainError, jit.SourceUnavailable) as error:
+    except (ToolchainError, SourceUnavailable) as error:
         raise _refused(_with_jit(resolution, False, str(error))) from error
     except IRVerificationError as error:
         raise RuntimeError(
@@ -100,7 +107,7 @@ def _refused(explanation: Explanation) -> NoVariantError:
 def _announce(resolution: Resolution, policy: str) -> None:
     """Says that a variant is compiled; warns where its package ships prebuilt ones."""
     shown = resolution.explanation
-    logger().info("%s(%s) is not prebuilt", shown.kernel, shown.signature)
+    log("info", "%s(%s) is not prebuilt", shown.kernel, shown.signature)
     if policy == "warn" and resolution.bundled:
         import warnings
 

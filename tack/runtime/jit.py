@@ -9,13 +9,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from tack import _core
 from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
-from tack.lang.source import SourceUnavailable
 from tack.model.errors import BundleError, CompileError, ToolchainError
 from tack.model.keys import build_key, source_key
 from tack.model.launch import Launch
@@ -25,12 +23,12 @@ from tack.model.targets import Target
 from tack.model.variant import Variant
 from tack.runtime.cache import default_cache
 from tack.runtime.launching import launchable
-from tack.runtime.settings import logger
+from tack.runtime.settings import log
 
 if TYPE_CHECKING:
     from tack.backends.cpu_jit import Toolchain
 
-__all__ = ["Compiled", "SourceUnavailable", "answer", "obstacle", "target"]
+__all__ = ["Compiled", "answer", "obstacle", "target"]
 
 
 class Compiled(Record):
@@ -41,9 +39,26 @@ class Compiled(Record):
     origin: str
 
 
+class _Pending:
+    """A compile that one thread does and others wait for."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.compiled: Compiled | None = None
+        self.error: BaseException | None = None
+
+    def result(self) -> Compiled:
+        """What was compiled, when it is; raises what the compile raised."""
+        self.done.wait()
+        if self.compiled is None:
+            assert self.error is not None
+            raise self.error
+        return self.compiled
+
+
 _Key = tuple[Signature, Target]
-_futures: weakref.WeakKeyDictionary[KernelDefinition, dict[_Key, Future[Compiled]]]
-_futures = weakref.WeakKeyDictionary()
+_pending: weakref.WeakKeyDictionary[KernelDefinition, dict[_Key, _Pending]]
+_pending = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -73,22 +88,23 @@ def answer(
     """
     key = signature, target()
     with _lock:
-        futures = _futures.setdefault(definition, {})
-        future = futures.get(key)
-        mine = future is None
-        if future is None:
-            future = futures[key] = Future()
+        compiles = _pending.setdefault(definition, {})
+        pending = compiles.get(key)
+        mine = pending is None
+        if pending is None:
+            pending = compiles[key] = _Pending()
     if not mine:
-        return future.result()
+        return pending.result()
     try:
-        compiled = _compile(Variant(definition, *key, definition.options), before)
+        pending.compiled = _compile(Variant(definition, *key, definition.options), before)
     except BaseException as error:
+        pending.error = error
         with _lock:
-            del futures[key]
-        future.set_exception(error)
+            del compiles[key]
         raise
-    future.set_result(compiled)
-    return compiled
+    finally:
+        pending.done.set()
+    return pending.compiled
 
 
 def _toolchain() -> Toolchain:
@@ -98,7 +114,7 @@ def _toolchain() -> Toolchain:
 
 
 def _compile(variant: Variant, before: Callable[[], None]) -> Compiled:
-    from tack.compile import generator_identity
+    from tack.identity import generator_identity
 
     definition = variant.kernel
     assert isinstance(definition, KernelDefinition)
@@ -108,7 +124,7 @@ def _compile(variant: Variant, before: Callable[[], None]) -> Compiled:
     before()
     cache = default_cache()
     if cache is not None and cache.reason is not None:
-        logger().debug("the disk cache is off: %s", cache.reason)
+        log("debug", "the disk cache is off: %s", cache.reason)
     found = cache.get(key) if cache is not None else None
     if found is not None:
         compiled = _load_entry(variant, toolchain, *found)
@@ -126,9 +142,9 @@ def _load_entry(
         library = toolchain.load(code)
         ready = launchable(variant, launch, library)
     except (BundleError, cpu.LoadError, OSError, RuntimeError) as error:
-        logger().debug("%s: the cached code does not load: %s", variant, error)
+        log("debug", "%s: the cached code does not load: %s", variant, error)
         return None
-    logger().debug("%s: found in the disk cache", variant)
+    log("debug", "%s: found in the disk cache", variant)
     return Compiled(ready, launch, f"found in the disk cache, compiled by {toolchain}")
 
 
@@ -144,7 +160,8 @@ def _compile_anew(variant: Variant, toolchain: Toolchain, key: str) -> Compiled:
     generated = perf_counter()
     code = toolchain.compile(assemble("jit", [source], renderer), variant.target)
     ready = launchable(variant, source.launch, toolchain.load(code))
-    logger().debug(
+    log(
+        "debug",
         "%s: generated in %.1f ms, compiled by %s in %.1f ms",
         variant,
         (generated - start) * 1e3,

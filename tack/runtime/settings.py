@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from typing import TYPE_CHECKING, Final
 
 from tack.model.spelling import advice
@@ -19,7 +20,7 @@ from tack.model.spelling import advice
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["JIT_POLICIES", "jit_policy", "logger", "note_for_record"]
+__all__ = ["JIT_POLICIES", "jit_policy", "log", "note_for_record"]
 
 JIT_POLICIES: Final = ("allow", "warn", "forbid")
 _LEVELS: Final = ("debug", "info", "warning")
@@ -49,7 +50,7 @@ def note_for_record(kernel: str, signature: str) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        logger().warning("TACK_RECORD=%s cannot be written: %s", path, error.strerror)
+        log("warning", "TACK_RECORD=%s cannot be written: %s", path, error.strerror)
 
 
 def _choice(name: str, values: tuple[str, ...], default: str) -> str:
@@ -59,8 +60,17 @@ def _choice(name: str, values: tuple[str, ...], default: str) -> str:
     return value
 
 
+def log(level: str, message: str, *args: object) -> None:
+    """Tells the logger ``tack``, where somebody may listen.
+
+    Nobody does before `logging` is imported, and importing it costs more than a prebuilt call may.
+    """
+    if os.environ.get("TACK_LOG") or "logging" in sys.modules:
+        getattr(_logger(), level)(message, *args)
+
+
 @functools.cache
-def logger() -> logging.Logger:
+def _logger() -> logging.Logger:
     """The logger ``tack``; with ``TACK_LOG`` set it writes to standard error."""
     import logging
 
