@@ -2,8 +2,8 @@
 
 Every block fenced as ``console`` counts. A line that begins with ``$ `` is a command, ``> ``
 continues it, and the lines below it are what it prints: each must occur in the output, in this
-order. In a line, ``...`` stands for any text and blanks for any number of blanks. All blocks of a page run in one shell, in a copy
-of the checkout, so a page can be read and followed from top to bottom.
+order. In a line, ``...`` stands for any text and blanks for any number of blanks. All blocks of a
+page run in one shell, in a copy of the checkout, so a page can be followed from top to bottom.
 """
 
 import argparse

@@ -13,7 +13,7 @@
 
 /* One packed argument: a pointer, an extent, or a scalar bit-cast by its dtype (bool is u8). */
 typedef union tack_slot {
-  void *ptr;
+  void* ptr;
   int64_t i64;
   uint64_t u64;
   int32_t i32;
@@ -31,16 +31,16 @@ struct tack_error;
 
 /* What a launch hands to every part of it. `size` lets the struct grow at its end. */
 typedef struct tack_context {
-  uint32_t abi;                  /* TACK_ABI of the launcher */
-  uint32_t size;                 /* sizeof(tack_context) of the launcher */
-  void *scratch;                 /* per-thread scratch memory, or null */
-  void *partials;                /* partial results of reductions, or null */
-  struct tack_error *error;      /* error slot, or null */
-  const volatile int32_t *cancel; /* non-zero asks the kernel to stop early, or null */
+  uint32_t abi;                   /* TACK_ABI of the launcher */
+  uint32_t size;                  /* sizeof(tack_context) of the launcher */
+  void* scratch;                  /* per-thread scratch memory, or null */
+  void* partials;                 /* partial results of reductions, or null */
+  struct tack_error* error;       /* error slot, or null */
+  const volatile int32_t* cancel; /* non-zero asks the kernel to stop early, or null */
 } tack_context;
 
 /* Runs the iterations [begin, end) of the parallel loop, numbered with the last index fastest. */
-typedef void (*tack_entry)(const tack_context *ctx, const tack_slot *args, int64_t begin,
+typedef void (*tack_entry)(const tack_context* ctx, const tack_slot* args, int64_t begin,
                            int64_t end);
 
 #endif
