@@ -5,17 +5,19 @@ The build and the JIT both take it; there is no second code generator.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
 from tack.ir.nodes import Expression, IRFunction
+from tack.ir.traversal import kernel_loop
 from tack.ir.verify import verify_ir
 from tack.model.errors import CompileError
 from tack.model.keys import digest, source_key
 from tack.model.launch import Launch
 from tack.model.variant import Variant
 from tack.passes.host import host_program
-from tack.passes.pack import Layout, pack, parallel_loop
+from tack.passes.pack import Layout, pack
 from tack.render.names import ascii_identifier
 from tack.render.renderer import Renderer
 from tack.render.source import Source
@@ -23,7 +25,7 @@ from tack.render.source import Source
 if TYPE_CHECKING:
     from tack.lang.definition import KernelDefinition
 
-__all__ = ["assemble", "generate", "symbol_of"]
+__all__ = ["assemble", "generate", "prepared", "symbol_of"]
 
 _SHORT_NAME: Final = 32
 
@@ -33,25 +35,46 @@ def generate(variant: Variant, renderer: Renderer) -> Source:
 
     Raises `CompileError` with a place in the kernel for what the language refuses.
     """
-    try:
+    with _depth_refused(variant.kernel.name):
         return _generate(variant, renderer)
-    except RecursionError:
-        raise CompileError(
-            f"{variant.kernel.name}: an expression or the nesting of its statements is too deep to "
-            "compile; split it into several statements or functions"
-        ) from None
 
 
-def _generate(variant: Variant, renderer: Renderer) -> Source:
+def prepared(variant: Variant) -> IRFunction:
+    """The IR of one variant after the passes that all renderers share.
+
+    Raises as `generate` does.
+    """
+    with _depth_refused(variant.kernel.name):
+        return _prepared(variant)
+
+
+def _prepared(variant: Variant) -> IRFunction:
     from tack.lang.lower import lower_kernel
     from tack.passes.pipeline import prepare
 
     definition = cast("KernelDefinition", variant.kernel)
-    function = prepare(lower_kernel(definition, variant.signature), renderer)
+    return prepare(lower_kernel(definition, variant.signature))
+
+
+@contextmanager
+def _depth_refused(kernel: str) -> Iterator[None]:
+    """Words the error of a kernel that is nested deeper than Python's stack."""
+    try:
+        yield
+    except RecursionError:
+        raise CompileError(
+            f"{kernel}: an expression or the nesting of its statements is too deep to compile; "
+            "split it into several statements or functions"
+        ) from None
+
+
+def _generate(variant: Variant, renderer: Renderer) -> Source:
+    definition = cast("KernelDefinition", variant.kernel)
+    function = _prepared(variant)
     layout = pack(function)
     verify_ir(function, "packed")
     symbol = symbol_of(variant)
-    launch = plan_launch(function, parallel_loop(function).extents, layout, symbol)
+    launch = plan_launch(function, kernel_loop(function).extents, layout, symbol)
     text = renderer.render(function, launch, symbol)
     key = source_key(definition.fingerprint().digest, variant.signature, variant.options)
     return Source(variant, text, launch, key)

@@ -16,9 +16,8 @@ from harness import levels
 from packages import Package
 
 import tack
-from tack.errors import CompileError, NoVariantError
+from tack.errors import CompileError, JITWarning, NoVariantError
 from tack.runtime import cache as cache_module
-from tack.runtime.dispatch import JITWarning
 
 KERNELS = """
     import tack

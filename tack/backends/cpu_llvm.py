@@ -89,9 +89,9 @@ class LlvmLibrary:
         from llvmlite import binding
 
         self._name = f"tack_{next(_numbers)}"
-        builder = binding.JITLibraryBuilder().add_object_img(image)
-        builder.add_current_process()  # libm, and the memset and memcpy that LLVM recognizes
         try:
+            builder = binding.JITLibraryBuilder().add_object_img(image)
+            builder.add_current_process()  # libm, and the memset and memcpy that LLVM recognizes
             builder.link(_session(), self._name).detach()
         except RuntimeError as error:
             raise LoadError(f"LLVM cannot link the object: {error}") from None

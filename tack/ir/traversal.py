@@ -18,6 +18,7 @@ from tack.ir.nodes import (
     IRFunction,
     IRName,
     IRNode,
+    IRParallelFor,
     IRSequentialFor,
     Statement,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "child_fields",
     "children",
     "copy_tree",
+    "kernel_loop",
     "read_names",
     "statement_lists",
     "statements_of",
@@ -186,6 +188,12 @@ def _copy(node: _Node) -> _Node:
         for table in ("declared", "locals", "weak", "temporaries"):
             setattr(new, table, copy(getattr(new, table)))
     return new
+
+
+def kernel_loop(function: IRFunction) -> IRParallelFor:
+    """The one parallel loop of a kernel."""
+    (loop,) = (node for node in function.body if isinstance(node, IRParallelFor))
+    return loop
 
 
 def copy_tree(root: _Node, positions: Positions | None = None) -> _Node:

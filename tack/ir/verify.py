@@ -170,13 +170,19 @@ class _Verifier:
         return loop
 
     def extents(self, loop: IRParallelFor) -> None:
-        """Extents read scalar parameters and shapes only: the host computes them."""
+        """Extents read scalar parameters and shapes only: the host computes them.
+
+        Until they are typed they may also read what the body sets from these first of all.
+        """
+        known = set(self.scalars)
+        if not self.reached("typed"):
+            known.update(s.target for s in loop.body if isinstance(s, IRAssign))
         for index, extent in enumerate(loop.extents):
             root = f"body[0].extents[{index}]"
             for path, node in walk_paths(extent, root):
                 if isinstance(node, IRArrayLoad):
                     raise self.fail(node, path, "an extent reads an array element")
-                if isinstance(node, IRName) and node.name not in self.scalars:
+                if isinstance(node, IRName) and node.name not in known:
                     message = f"an extent reads {node.name!r}, which is no scalar parameter"
                     raise self.fail(node, path, message)
                 if isinstance(node, IRTripCount) and path != root:

@@ -10,17 +10,15 @@ from tack.ir.nodes import (
     IRArrayLoad,
     IRAssign,
     IRBinOp,
-    IRCast,
     IRConstant,
     IRFunction,
     IRName,
-    IRNode,
     IRParallelFor,
     IRParam,
     IRTripCount,
     Statement,
 )
-from tack.ir.traversal import transform_ir, walk_ir
+from tack.ir.traversal import walk_ir
 from tack.lang import builtins as language
 from tack.lang.bindings import local_names
 from tack.lang.definition import KernelDefinition
@@ -77,7 +75,7 @@ class _KernelLowering(StatementLowering):
         self._check_parameters_of_kernel()
         params = self._parameters()
         before, loop = self._split()
-        self.prologue = {}
+        self.prologue = set()
         for statement in before:
             self._set_before(statement)
         body = [self._parallel_loop(loop)]
@@ -158,24 +156,7 @@ class _KernelLowering(StatementLowering):
                     "the host computes what is set before the parallel loop, and it reads no array "
                     "elements and branches only in expressions; set this inside the loop",
                 )
-            value = self._substituted(statement.value)
-            dtype = self.declared.get(statement.target)
-            if dtype is not None:
-                value = self.at(node, IRCast(value, dtype))
-            self.prologue[statement.target] = value
-
-    def _substituted(self, value: Expression) -> Expression:
-        """A copy of ``value`` in which names set before the loop are what they were set to."""
-        prologue = self.prologue or {}
-
-        def replace(node: IRNode) -> IRNode:
-            if isinstance(node, IRName) and node.name in prologue:
-                return prologue[node.name]
-            return node
-
-        result = transform_ir(value, replace, copy_nodes=True, positions=self.positions)
-        assert isinstance(result, Expression)
-        return result
+            self.prologue.add(statement.target)
 
     def _parallel_loop(self, node: ast.For) -> IRParallelFor:
         if node.orelse:
@@ -222,7 +203,7 @@ class _KernelLowering(StatementLowering):
         name = self._target(node.target)
         if _is_literal(start, 0) and _is_literal(step, 1) and not self._reassigned(node, name):
             self.mark_assigned(name)
-            return [name], [self._substituted(end)], []
+            return [name], [end], []
         index = f"{name}.index"
         self.assigned = (self.assigned or frozenset()) | {name}
         scaled: Expression = self.at(call, IRName(index))
@@ -230,10 +211,9 @@ class _KernelLowering(StatementLowering):
             scaled = self.at(call, IRBinOp("*", scaled, step))
         if not _is_literal(start, 0):
             scaled = self.at(call, IRBinOp("+", start, scaled))
-        extent: Expression = self._substituted(end)
+        extent: Expression = end
         if not (_is_literal(start, 0) and _is_literal(step, 1)):
-            parts = [self._substituted(part) for part in (start, end, step)]
-            extent = self.at(call, IRTripCount(parts[0], parts[1], parts[2]))
+            extent = self.at(call, IRTripCount(start, end, step))
         return [index], [extent], [self.at(node.target, IRAssign(name, scaled))]
 
     def _ndrange_loop(
@@ -241,7 +221,7 @@ class _KernelLowering(StatementLowering):
     ) -> tuple[list[str], list[Expression], list[Statement]]:
         if call.keywords or not 1 <= len(call.args) <= MAX_DIMENSIONS:
             raise self.refuse(call, f"tack.ndrange takes 1 to {MAX_DIMENSIONS} extents")
-        extents = [self._substituted(value) for value in self.evaluate(call.args)]
+        extents = self.evaluate(call.args)
         target = node.target
         targets = list(target.elts) if isinstance(target, ast.Tuple) else [target]
         if len(targets) != len(extents) or not isinstance(target, ast.Tuple):
@@ -281,15 +261,20 @@ class _KernelLowering(StatementLowering):
         )
 
     def _own_copies(self, loop: ast.For) -> list[Statement]:
-        """Scalar parameters that the kernel assigns become locals of the iteration."""
+        """Scalar parameters that the kernel assigns become locals of the iteration.
+
+        One that is annotated keeps its type.
+        """
         copies: list[Statement] = []
         assigned = local_names(self.node)
-        for name in self.kernel.parameters:
+        for name, dtype in zip(self.kernel.parameters, self.kernel.annotations, strict=True):
             meaning = self.frame.meanings[name]
             if isinstance(meaning, str) and name in assigned and self._reassigned(loop, name):
                 own = f"{name}.own"
                 copies.append(self.at(loop, IRAssign(own, self.at(loop, IRName(name)))))
                 self.frame.meanings[name] = own
+                if dtype is not None:
+                    self.declared[own] = dtype
                 self.mark_assigned(own)
         return copies
 

@@ -64,7 +64,6 @@ class Frame:
     suffix: str = ""
     locals: set[str] = field(default_factory=set)
     result_names: list[str] | None = None
-    result_count: int | None = None
     flags: list[str] = field(default_factory=list)
     loops: int = 0
 
@@ -100,7 +99,7 @@ class LoweringBase:
         self.temporaries: set[str] = set()
         self.assigned: frozenset[str] | None = frozenset()
         self.loops: list[Loop] = []
-        self.prologue: dict[str, Expression] | None = None
+        self.prologue: set[str] | None = None
         self._counter = 0
 
     def refuse(self, node: ast.AST, message: str) -> CompileError:

@@ -12,6 +12,7 @@ __all__ = [
     "BundleError",
     "CompileError",
     "IRVerificationError",
+    "JITWarning",
     "ManifestError",
     "NoVariantError",
     "Position",
@@ -79,6 +80,10 @@ class BundleError(TackError):
 
 class ToolchainError(TackError):
     """A compiler or tool that a build needs is missing or failed."""
+
+
+class JITWarning(UserWarning):
+    """A signature that a package did not prebuild was compiled at the call."""
 
 
 class NoVariantError(TackError, LookupError):

@@ -31,12 +31,11 @@ from tack.ir.nodes import (
     IRIfExp,
     IRName,
     IRNode,
-    IRParallelFor,
     IRSequentialFor,
     IRWhile,
     Statement,
 )
-from tack.ir.traversal import LIST_ROLES, assigned_names, child_fields
+from tack.ir.traversal import LIST_ROLES, assigned_names, child_fields, kernel_loop
 from tack.model.dtypes import DType, bool_
 from tack.passes import float_hazards, integer_hazards
 from tack.passes.build import constant, dtype_of, negate
@@ -54,8 +53,7 @@ _CHEAP: Final = (IRName, IRConstant, IRDimSize)
 
 def decompose(function: IRFunction) -> IRFunction:
     """Expands every hazard of ``function``, in place."""
-    (loop,) = function.body
-    assert isinstance(loop, IRParallelFor)
+    loop = kernel_loop(function)
     loop.body = _Decomposer(function).body(loop.body)
     return localize(function)
 

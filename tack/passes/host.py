@@ -28,10 +28,11 @@ from tack.ir.nodes import (
     IRTripCount,
     IRUnaryOp,
 )
+from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DType, i64
 from tack.model.errors import CompileError
 from tack.model.launch import HostOp
-from tack.passes.pack import Layout, parallel_loop
+from tack.passes.pack import Layout
 
 __all__ = ["host_program"]
 
@@ -70,7 +71,7 @@ def host_program(
 class _Host:
     def __init__(self, function: IRFunction, layout: Layout) -> None:
         self.positions = function.positions
-        self.place: IRNode = parallel_loop(function)
+        self.place: IRNode = kernel_loop(function)
         self.layout = layout
         self.numbers = {param.name: k for k, param in enumerate(function.params)}
         self.scalars = {param.name: param.dtype for param in function.params if not param.is_array}

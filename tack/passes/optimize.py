@@ -19,14 +19,13 @@ from tack.ir.nodes import (
     IRIf,
     IRName,
     IRNode,
-    IRParallelFor,
     IRSequentialFor,
     IRUnaryOp,
     IRWhile,
     Statement,
 )
 from tack.ir.positions import Positions
-from tack.ir.traversal import assigned_names, read_names, transform_ir, walk_ir
+from tack.ir.traversal import assigned_names, kernel_loop, read_names, transform_ir, walk_ir
 from tack.model.dtypes import bool_
 from tack.passes.fold import fold
 from tack.passes.localize import localize
@@ -60,8 +59,7 @@ class _Simplifier:
         self.copies: Copies | None = {}
 
     def run(self) -> None:
-        (loop,) = self.function.body
-        assert isinstance(loop, IRParallelFor)
+        loop = kernel_loop(self.function)
         loop.extents = [self.expression(extent) for extent in loop.extents]
         loop.body = self.body(loop.body)
 

@@ -19,14 +19,12 @@ from tack.ir.nodes import (
     IRFunction,
     IRName,
     IRNode,
-    IRParallelFor,
 )
-from tack.ir.traversal import transform_ir, walk_ir
+from tack.ir.traversal import kernel_loop, transform_ir, walk_ir
 from tack.model.dtypes import i64
 from tack.model.launch import Slot
-from tack.passes.localize import localize
 
-__all__ = ["Layout", "pack", "parallel_loop"]
+__all__ = ["Layout", "kernel_loop", "pack"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +47,14 @@ def pack(function: IRFunction) -> Layout:
     array its pointer and the extents that are used; then the extents of the parallel loop but the
     first, which the kernel does not need.
     """
-    localize(function)  # decomposition leaves some locals unread
     _flatten(function)
-    loop = parallel_loop(function)
+    loop = kernel_loop(function)
     nodes = list(walk_ir(function))
     slots = list(_parameter_slots(function, nodes))
     slots.extend(("loop", d) for d in range(1, len(loop.extents)))
     stored = {node.array for node in nodes if isinstance(node, IRArrayStore)}
     written = tuple(k for k, param in enumerate(function.params) if param.name in stored)
     return Layout(tuple(slots), len(loop.extents), written)
-
-
-def parallel_loop(function: IRFunction) -> IRParallelFor:
-    """The one parallel loop of a kernel."""
-    (loop,) = (node for node in function.body if isinstance(node, IRParallelFor))
-    return loop
 
 
 def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[Slot]:

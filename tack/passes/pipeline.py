@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tack.ir.nodes import IRFunction
 from tack.ir.verify import verify_ir
@@ -13,9 +13,6 @@ from tack.passes.localize import localize
 from tack.passes.optimize import optimize
 from tack.passes.resolve import resolve
 from tack.passes.type import annotate_types
-
-if TYPE_CHECKING:
-    from tack.render.renderer import Renderer
 
 __all__ = ["PASSES", "prepare"]
 
@@ -30,10 +27,9 @@ PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction], str], ...]] = (
 """The passes, each with the stage that it reaches."""
 
 
-def prepare(function: IRFunction, _: Renderer | None = None) -> IRFunction:
+def prepare(function: IRFunction) -> IRFunction:
     """Takes lowered IR to the decomposed stage, in place, verified before and after each pass.
 
-    The renderer of the target is asked nothing yet: every target so far has what C has.
     `CompileError` for types that the language refuses, `IRVerificationError` for a bug of ours.
     """
     verify_ir(function, "lowered")

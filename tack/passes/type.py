@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tack.ir.nodes import (
+    Expression,
     IRArrayStore,
     IRAssign,
     IRBreak,
@@ -20,6 +21,7 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
+from tack.ir.traversal import transform_ir
 from tack.model.dtypes import i64
 from tack.passes.expressions import Typer
 from tack.passes.infer import name_types
@@ -87,10 +89,24 @@ class _Annotator:
         node.body.insert(0, IRAssign(name, value, dtype))
 
     def parallel(self, node: IRParallelFor) -> None:
-        node.extents = [
+        extents = [
             self.typer.bound(extent, "an extent of the parallel loop") for extent in node.extents
         ]
         self.body(node.body)
+        node.extents = [self.known_before(extent, node.body) for extent in extents]
+
+    def known_before(self, extent: Expression, body: list[Statement]) -> Expression:
+        """``extent`` in terms of parameters and shapes: what else it reads is set in the body."""
+        values = {s.target: s.value for s in reversed(body) if isinstance(s, IRAssign)}
+
+        def replace(node: IRNode) -> IRNode:
+            if isinstance(node, IRName) and node.name in values:
+                return self.known_before(values[node.name], body)
+            return node
+
+        result = transform_ir(extent, replace, copy_nodes=True, positions=self.function.positions)
+        assert isinstance(result, Expression)
+        return result
 
     def nothing(self, node: Statement) -> None:
         pass

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tack.ir.nodes import IRFunction, IRParallelFor
+from tack.ir.nodes import IRFunction
+from tack.ir.traversal import kernel_loop
 from tack.model.abi import ABI
 from tack.model.launch import Launch
 from tack.render.c_dialect import C
@@ -30,14 +31,12 @@ _SPAN_TYPES: Final = tuple(f"{C.types['i64']} {name}" for name in _SPAN)
 
 def renderer() -> Renderer:
     """The renderer of C for the CPU, without a compiler."""
-    return Renderer(
-        name="c", device="cpu", render=render, assemble=assemble, suffix=".c", exact=True
-    )
+    return Renderer(render=render, assemble=assemble, suffix=".c")
 
 
 def render(function: IRFunction, launch: Launch, symbol: str) -> str:
     """The functions of one variant; ``function`` is packed, ``symbol`` names the loop."""
-    (loop,) = (node for node in function.body if isinstance(node, IRParallelFor))
+    loop = kernel_loop(function)
     names = Names(C.reserved)
     slots = SlotNames(function, loop, launch, names)
     for name in (*loop.index_vars, *function.locals):

@@ -20,9 +20,7 @@ __all__ = ["assemble", "render", "renderer"]
 
 def renderer() -> Renderer:
     """The renderer of LLVM IR for the CPU, without a compiler."""
-    return Renderer(
-        name="llvm", device="cpu", render=render, assemble=assemble, suffix=".ll", exact=True
-    )
+    return Renderer(render=render, assemble=assemble, suffix=".ll")
 
 
 def render(function: IRFunction, launch: Launch, symbol: str) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from tack.ir.nodes import IRFunction, IRParallelFor
+from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, DType, i64
 from tack.model.launch import Launch, Slot
 from tack.render.llvm_code import INDEX, POINTER, VOID, Code, load, value_type
@@ -39,7 +40,7 @@ class _Parameter(NamedTuple):
 
 def functions_of(function: IRFunction, launch: Launch, symbol: str) -> str:
     """The text of the functions, without declarations of what they call."""
-    (loop,) = (node for node in function.body if isinstance(node, IRParallelFor))
+    loop = kernel_loop(function)
     parameters = [_parameter(slot, function, loop) for slot in launch.slots]
     entries = dict(launch.entries)
     module = ir.Module(context=ir.Context())

@@ -6,10 +6,10 @@ A field arrives with its consumer. Capabilities are data; none is guessed from a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from tack.ir.nodes import IRFunction
 from tack.model.launch import Launch
@@ -38,26 +38,14 @@ class Renderer:
 
     | field | what it says | who asks |
     |---|---|---|
-    | ``name`` | the language, such as ``"c"`` | messages, the build key |
-    | ``device`` | the backend, such as ``"cpu"`` | the registry |
     | ``render`` | writes one variant | `tack.compile.generate` |
     | ``assemble`` | lays out one file | `tack.compile.assemble` |
-    | ``suffix`` | how such files are called | whoever writes them |
-    | ``exact`` | + - * / sqrt fma round correctly, subnormals are kept | the promise of bits |
-    | ``compiler`` | what turns the text into code, or None: it renders only | backends |
+    | ``suffix`` | how such files are called | `tack.aot.units`, which names them |
     """
 
-    name: str
-    device: str
     render: Render
     assemble: Assemble
     suffix: str
-    exact: bool
-    compiler: Any = None
-
-    def with_compiler(self, compiler: Any) -> Renderer:
-        """A copy with ``compiler``."""
-        return replace(self, compiler=compiler)
 
 
 _FACTORIES: Final[dict[str, dict[str, str]]] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
 from tack.lang.source import SourceUnavailable
-from tack.model.errors import IRVerificationError, NoVariantError, ToolchainError
+from tack.model.errors import IRVerificationError, JITWarning, NoVariantError, ToolchainError
 from tack.model.launch import Launch
 from tack.model.record import replace
 from tack.model.targets import Target
@@ -21,13 +21,9 @@ if TYPE_CHECKING:
     from tack import _core
     from tack.runtime.jit import Compiled
 
-__all__ = ["JITWarning", "decide", "on_miss"]
+__all__ = ["decide", "on_miss"]
 
 _FORBIDDEN: Final = "TACK_JIT=forbid"
-
-
-class JITWarning(UserWarning):
-    """A signature that a package did not prebuild was compiled at the call."""
 
 
 def on_miss(kernel: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:

@@ -26,11 +26,9 @@ def source_of(definition: KernelDefinition, dialect: str, signature: str) -> str
 
 def ir_of(definition: KernelDefinition, signature: str) -> str:
     """The IR of one variant after the passes, as text."""
-    from tack.lang.lower import lower_kernel
-    from tack.passes.pipeline import prepare
+    from tack.compile import prepared
 
-    variant = _variant(definition, signature)
-    return str(prepare(lower_kernel(definition, variant.signature)))
+    return str(prepared(_variant(definition, signature)))
 
 
 def _variant(definition: KernelDefinition, signature: str) -> Variant:

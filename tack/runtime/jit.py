@@ -63,8 +63,14 @@ _lock = threading.Lock()
 
 
 def target() -> Target:
-    """What a variant is compiled for: the highest level that tack knows and this CPU runs."""
-    return Target("cpu", cpu.best_level())
+    """What a variant is compiled for: the highest level that tack knows and this CPU runs.
+
+    Raises `ToolchainError` where there is none.
+    """
+    level = cpu.best_level()
+    if not level:
+        raise ToolchainError("this CPU has no level that tack knows")
+    return Target("cpu", level)
 
 
 def obstacle(definition: KernelDefinition) -> str | None:
@@ -72,9 +78,10 @@ def obstacle(definition: KernelDefinition) -> str | None:
     try:
         definition.fingerprint()
         _toolchain()
+        target()
     except (CompileError, ToolchainError) as error:
         return str(error)
-    return None if cpu.best_level() else "this CPU has no level that tack knows"
+    return None
 
 
 def answer(
@@ -141,7 +148,7 @@ def _load_entry(
         launch = Launch.from_json(facts.get("launch"), "the cache entry")
         library = toolchain.load(code)
         ready = launchable(variant, launch, library)
-    except (BundleError, cpu.LoadError, OSError, RuntimeError) as error:
+    except (BundleError, cpu.LoadError) as error:
         log("debug", "%s: the cached code does not load: %s", variant, error)
         return None
     log("debug", "%s: found in the disk cache", variant)

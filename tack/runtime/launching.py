@@ -27,10 +27,11 @@ def launchable(variant: Variant, launch: Launch, library: Symbols) -> _core.Laun
     """``variant`` with its entries found; raises `LoadError` where plan and library disagree."""
     definition = variant.kernel
     assert isinstance(definition, KernelDefinition)
+    params = _params(definition, variant.signature)
     try:
         entries = {flavour: library.symbol(symbol) for flavour, symbol in launch.entries}
         return _core.Launchable(
-            params=_params(definition, variant.signature),
+            params=params,
             slots=launch.slots,
             host=launch.host,
             written=launch.written,
