@@ -40,7 +40,7 @@ class Program:
     """A Python program to be run in processes of its own."""
 
     def __init__(self, text: str, folder: Path) -> None:
-        self.command = [sys.executable, "-c", text]
+        self.command = [sys.executable, "-P", "-c", text]  # -P: not the checkout
         self.environment = os.environ | {"PYTHONPATH": str(folder)}
         self.run()  # compiles what Python compiles once
         self.cpu: list[float] = []
