@@ -22,7 +22,7 @@ DEMO_JIT := PATH=$(CURDIR)/$(DEMO_ENV)/bin TACK_JIT=allow TACK_CACHE_DIR=$(DEMO_
 
 PYTEST_ARGS ?= --numprocesses auto
 MYPY_ARGS   := --strict --config-file $(CURDIR)/pyproject.toml
-PROGRAMS    := examples/imagekit/src/imagekit examples/imagekit/demo.py $(wildcard .ci/*.py)
+PROGRAMS    := examples/imagekit/src/imagekit $(wildcard examples/imagekit/*.py .ci/*.py)
 C_FILES     := $(wildcard bindings/*.cpp bindings/*.h templates/c/*.h benchmarks/*.c)
 
 # What looks at the installed tree runs elsewhere: in the checkout it would find tack without
@@ -130,7 +130,11 @@ clang-format: $(VENV)/tack.stamp
 	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
 
 bench: $(VENV)/bench.stamp
-	for program in benchmarks/bench_*.py; do $(VENV)/bin/python $$program $(BENCH_ARGS) || exit; done
+	mkdir -p build/bench
+	set -e; for name in $(basename $(notdir $(wildcard benchmarks/bench_*.py))); do \
+		(set -x; $(FROM_BUILD)/python $(CURDIR)/benchmarks/$$name.py --json bench/$$name.json \
+			$(BENCH_ARGS)); \
+	done
 
 clean:
 	rm -rf $(VENV) build
