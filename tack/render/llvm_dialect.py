@@ -48,26 +48,23 @@ _INTRINSICS: Final = {
 }
 
 FUNCTIONS: Final[Mapping[tuple[str, str], str]] = {
-    **{
-        (builtin, dtype): f"llvm.{intrinsic}.{dtype}"
-        for builtin, intrinsic in _INTRINSICS.items()
-        for dtype in _FLOATS
-    },
-    ("fmod", "f32"): "fmodf",
-    ("fmod", "f64"): "fmod",
+    (builtin, dtype): f"llvm.{intrinsic}.{dtype}"
+    for builtin, intrinsic in _INTRINSICS.items()
+    for dtype in _FLOATS
 }
-"""(builtin, dtype name) -> function. ``fmod`` is libm's, which is exact as C requires."""
+"""(builtin, dtype name) -> intrinsic.
+
+``fmod`` is the instruction ``frem``, for which LLVM calls libm's. Calling that by its name would
+invite what LLVM knows of it: where it can tell that the divisor is not zero, it takes NaN to be
+impossible, though the divisor may be one (LLVM 20 to 22, ``LibCallSimplifier::optimizeFMod``).
+"""
 
 
 def declaration(builtin: str, dtype: str) -> str:
-    """The declaration of a function of `FUNCTIONS`, which touches no memory.
-
-    (libm's may set errno, which nobody reads.)
-    """
+    """The declaration of an intrinsic of `FUNCTIONS`."""
     kind = _FLOATS[dtype]
     operands = ", ".join([kind] * MATH_CALLS[builtin])
-    name = FUNCTIONS[builtin, dtype]
-    return f'declare {kind} @"{name}"({operands}) nounwind readnone willreturn'
+    return f'declare {kind} @"{FUNCTIONS[builtin, dtype]}"({operands})'
 
 
 def conversion(source: DType, target: DType) -> str | None:

@@ -106,13 +106,16 @@ class ExpressionWriter:
         return compare(node.op, self.value(node.left), self.value(node.right))
 
     def _call(self, node: IRCall) -> ir.Value:
+        arguments = [self.value(argument) for argument in node.args]
+        if node.function == "fmod":
+            return self._builder.frem(*arguments)
         dtype = typed(node)
         name, kind = FUNCTIONS[node.function, dtype.name], value_type(dtype)
         module = self._builder.module
         function = module.globals.get(name)
         if function is None:
-            function = ir.Function(module, ir.FunctionType(kind, [kind] * len(node.args)), name)
-        return self._builder.call(function, [self.value(argument) for argument in node.args])
+            function = ir.Function(module, ir.FunctionType(kind, [kind] * len(arguments)), name)
+        return self._builder.call(function, arguments)
 
     def _cast(self, node: IRCast) -> ir.Value:
         value, dtype = self.value(node.value), typed(node)
