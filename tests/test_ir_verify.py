@@ -208,6 +208,13 @@ BROKEN: list[tuple[str, str, str, str, Make]] = [
         "IRName",
         "body[0].extents[0]",
         "lowered",
+        lambda: kernel([], [], extents=[name("t")], locals={"t": i64}),
+    ),
+    (  # what the body sets is put in its place when types are known
+        "reads 't', which is no scalar parameter",
+        "IRName",
+        "body[0].extents[0]",
+        "typed",
         lambda: kernel([], [assign(one())], extents=[name("t")], locals={"t": i64}),
     ),
     (

@@ -404,6 +404,55 @@ def test_device_functions_are_typed_for_each_call(load: Load) -> None:
     assert y[0] == 400 % 256 + 600 + 2
 
 
+def test_a_choice_between_literals_is_one(load: Load) -> None:
+    x = np.array([250], np.uint8)
+    types = outcome(load, "c = 1 if x[i] > 9 else 10\nw = x[i] + c\nv = c + 0\nu = x[i] + v", x)
+    assert (types["w"], types["v"], types["u"]) == ("u8", "i64", "i64")
+
+
+def test_an_annotated_local_keeps_its_type(load: Load) -> None:
+    x = np.array([250], np.int32)
+    types = outcome(load, "w: tack.u8 = x[i] + 10\nw += 1000\nx[i] = w", x)
+    assert types["w"] == "u8"
+    assert x[0] == (4 + 1000) % 256
+
+
+def test_what_cannot_be_reached_changes_no_types(load: Load) -> None:
+    x = np.zeros(1, np.int32)
+    types = outcome(load, "w = x[i]\ncontinue\nw = 0.5", x)
+    assert types["w"] == "i32"
+
+
+def test_functions_stand_for_what_they_are_given_and_give(load: Load) -> None:
+    module = load(
+        """
+        @tack.func
+        def same(a):
+            return a
+
+        @tack.func
+        def assigned(a):
+            a = a
+            return a
+
+        @tack.func
+        def declared(a: tack.i16):
+            return a
+
+        @tack.kernel
+        def kernel(x):
+            for i in range(1):
+                c = 10
+                p = x[i] + same(c)
+                q = x[i] + assigned(c)
+                r = x[i] + same(10)
+                s = x[i] + declared(10)
+        """
+    )
+    types = oracle.check(module.kernel, [np.zeros(1, np.uint8)])
+    assert [str(types[name]) for name in "pqrs"] == ["u8", "i64", "u8", "i16"]
+
+
 def test_recursion_is_refused(load: Load) -> None:
     module = load(
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .scope import FAMILIES, NAMES, Array, Function, Scope, Variable
+from .scope import DTYPES_OF, FAMILIES, NAMES, Array, Function, Scope, Variable
 from .statements import Place, Statements, indent
 
 __all__ = ["write_function"]
@@ -29,14 +29,22 @@ def write_function(name: str, statements: Statements, arrays: list[Array]) -> li
         scope.variables += [Variable(each, "I", writable=False) for each in own]
         signature = [array.name, *own]
     parameters: list[tuple[str, str]] = []
+    annotations: dict[str, str] = {}
     for _ in range(number(0 if array else 1, 3)):
         family = pick(FAMILIES)
         parameter = scope.fresh(pick(NAMES))
         parameters.append((parameter, family))
-        scope.variables.append(Variable(parameter, family, weak=True, writable=family != "U"))
+        annotated = chance(20)
+        if annotated:
+            dtype = pick(DTYPES_OF[family])
+            annotations[parameter] = f": tack.{'bool_' if dtype == 'bool' else dtype}"
+        writable = annotated or family != "U"
+        scope.variables.append(Variable(parameter, family, not annotated, writable))
     defaults = _defaults(statements, parameters)
-    signature += [each for each, _ in parameters[: len(parameters) - len(defaults)]]
-    signature += defaults
+    for parameter, _ in parameters:
+        default = defaults.get(parameter)
+        spelled = parameter + annotations.get(parameter, "")
+        signature.append(spelled if default is None else f"{spelled}={default}")
     procedure = array is not None and array.own != () and chance(50)
     results = () if procedure else tuple(pick(FAMILIES) for _ in range(pick([1, 1, 1, 1, 2, 3])))
     place = Place(depth=1, results=results)
@@ -46,14 +54,13 @@ def write_function(name: str, statements: Statements, arrays: list[Array]) -> li
     return ["@tack.func", f"def {name}({', '.join(signature)}):", *indent(body), "", ""]
 
 
-def _defaults(statements: Statements, parameters: list[tuple[str, str]]) -> list[str]:
+def _defaults(statements: Statements, parameters: list[tuple[str, str]]) -> dict[str, str]:
     """Literals for the last parameters, up to the first of the family `U`."""
-    defaults: list[str] = []
+    defaults: dict[str, str] = {}
     for name, family in reversed(parameters):
         if family == "U" or not statements.chance(35):
             break
-        text = statements.expressions.literal(family).text.strip("()")
-        defaults.insert(0, f"{name}={text}")
+        defaults[name] = statements.expressions.literal(family).text.strip("()")
     return defaults
 
 

@@ -56,12 +56,14 @@ class _Kernel:
         """The program."""
         self.expressions.careless = self.chance(6)
         self._scalars()
-        dims, header, indices, extents = self._loop()
-        self._owned(dims, indices, extents)
         for _ in range(self.number(0, 2)):
             self._table()
-        self.scope.arrays = [each.array for each in self.parameters if each.array is not None]
         constants = self._constants()
+        before = self._before()
+        dims, header, indices, extents = self._loop()
+        header = self._owned(dims, indices, extents, header)
+        self._shuffle()
+        self.scope.arrays = [each.array for each in self.parameters if each.array is not None]
         functions: list[str] = []
         for at in range(self.number(0, 5)):
             functions += write_function(f"helper_{at}", self.statements, self.scope.arrays)
@@ -69,15 +71,20 @@ class _Kernel:
         body = self.statements.block(self.scope, place, 5)
         signature = ", ".join(
             f"{each.name}: {each.annotation}" if each.annotation else each.name
-            for each in self._in_order()
+            for each in self.parameters
         )
         lines = ["import tack", "", *constants, "", "", *functions, "@tack.kernel"]
-        lines += [f"def kernel({signature}):", f"    {header}", *indent(indent(body))]
-        arguments = tuple(each.argument for each in self._in_order())
+        lines += [f"def kernel({signature}):", *indent(before), f"    {header}"]
+        lines += indent(indent(body))
+        arguments = tuple(each.argument for each in self.parameters)
         return Program("\n".join(lines) + "\n", arguments, tuple(self.buffers))
 
-    def _in_order(self) -> list[_Parameter]:
-        return self.parameters
+    def _shuffle(self) -> None:
+        """The parameters in another order than that in which they were thought of."""
+        for at in range(len(self.parameters) - 1):
+            other = self.number(at, len(self.parameters) - 1)
+            swapped = self.parameters[other], self.parameters[at]
+            self.parameters[at], self.parameters[other] = swapped
 
     def _buffer(self, dtype: str, count: int) -> int:
         self.buffers.append(Buffer(dtype, count, self.number(0, 2**16)))
@@ -97,7 +104,7 @@ class _Kernel:
                 dtype, annotation = {"i64": "i64", "float": "f32", "bool": "bool"}[kind], ""
                 family = "B" if kind == "bool" else family_of(dtype)
             self.parameters.append(_Parameter(name, self._scalar(dtype), annotation))
-            writable = not annotation and self.chance(30)
+            writable = self.chance(30)
             self.scope.variables.append(Variable(name, family, writable=writable))
 
     def _scalar(self, dtype: str) -> int | float | bool:
@@ -117,9 +124,53 @@ class _Kernel:
             family = self.pick(["I", "F"])
             dtype = self.pick(DTYPES_OF[family])
             value = "2.5" if family == "F" else str(self.number(0, 100))
-            self.scope.variables.append(Variable(name, family, writable=False))
-            lines.append(f"{name} = tack.constant({value}, tack.{dtype})")
+            weak = self.chance(30)
+            self.scope.variables.append(Variable(name, family, weak, writable=False))
+            lines.append(f"{name} = tack.constant({value}{'' if weak else f', tack.{dtype}'})")
         return lines
+
+    def _before(self) -> list[str]:
+        """What is set before the loop, from scalars and shapes."""
+        lines = ['"""A generated kernel."""'] if self.chance(30) else []
+        tables = [each.array for each in self.parameters if each.array is not None]
+        for _ in range(self.pick([0, 0, 0, 1, 2])):
+            if tables and self.chance(30):
+                array = self.pick(tables)
+                names = [self.scope.fresh(each) for each in ("nx", "ny", "nz")[: array.rank]]
+                lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {array.name}.shape")
+            else:
+                names = [self.scope.fresh("m")]
+                lines.append(f"{names[0]} = {self._host(2)}")
+            self.scope.variables += [Variable(each, "I", writable=False) for each in names]
+        return lines
+
+    def _host(self, depth: int) -> str:
+        """An integer expression that the host can compute."""
+        known = self.scope.of("I")
+        tables = [each.array for each in self.parameters if each.array is not None]
+        if depth <= 0 or self.chance(20):
+            if known and self.chance(60):
+                return self.pick(known).name
+            if tables and self.chance(60):
+                array = self.pick(tables)
+                return f"{array.name}.shape[{self.number(0, array.rank - 1)}]"
+            return str(self.number(-3, 300))
+        left, right = self._host(depth - 1), self._host(depth - 1)
+        match self.number(0, 6):
+            case 0 | 1:
+                return f"({left} {self.pick(['+', '-', '*'])} tack.i64({right}))"
+            case 2:
+                return f"({left} {self.pick(['//', '%', '&', '|', '^'])} tack.i32({right}))"
+            case 3:
+                return f"(tack.i16({left}) {self.pick(['<<', '>>'])} {right})"
+            case 4:
+                return f"{self.pick(['min', 'max'])}({left}, tack.i64({right}))"
+            case 5:
+                test = self.pick(["<", "<=", "==", "!=", ">", ">="])
+                return f"({left} if {self._host(0)} {test} {self._host(0)} else {right})"
+            case _:
+                cast = self.pick(["tack.u8", "tack.i8", "int", "abs", "-tack.i32", "~tack.u16"])
+                return f"({cast}({left}))"
 
     # The loop.
 
@@ -127,8 +178,12 @@ class _Kernel:
         """Dimensions, header, the index that owns (from 0), and the extents."""
         dims = self.pick([1, 1, 1, 2, 3])
         names = [self.scope.fresh(each) for each in ("i", "j", "k2")[:dims]]
+        found = self._header(dims, names)
         for each in names:
             self.scope.variables.append(Variable(each, "I", writable=False))
+        return found
+
+    def _header(self, dims: int, names: list[str]) -> tuple[int, str, list[str], list[int]]:
         if dims > 1:
             most = {2: 4, 3: 3}[dims]
             bounds = [self._bound(most) for _ in range(dims)]
@@ -150,32 +205,30 @@ class _Kernel:
                 return 1, header, names, [max(end, 0)]
 
     def _bound(self, most: int) -> tuple[str, int]:
-        """An integer expression of the arguments that the host can compute, and its value."""
+        """An integer expression that the host can compute, and what it is at most."""
         value = self.number(0, most)
         known = [
             each
             for each in self.parameters
             if type(each.argument) is int and each.annotation != "tack.u64"
         ]
+        if self.chance(30):
+            return f"({self._host(3)}) % {most + 1}", most
+        if self.chance(20):
+            return f"min({self._host(3)}, {value})", value
         if known and self.chance(50):
             parameter = self.pick(known)
             number = int(parameter.argument)  # type: ignore[arg-type]
-            match self.number(0, 3):
-                case 0 if -4 <= number <= most:
-                    return parameter.name, number
-                case 1:
-                    return f"{parameter.name} % {most + 1}", number % (most + 1)
-                case 2:
-                    return f"min({parameter.name}, {value})", min(number, value)
-                case _:
-                    text = f"max(int({parameter.name}), 0) // 3 % {most} + 1"
-                    return text, max(number, 0) // 3 % most + 1
+            if -4 <= number <= most:
+                return parameter.name, number
         return str(value), value
 
     # Arrays.
 
-    def _owned(self, dims: int, indices: list[str], extents: list[int]) -> None:
-        leading = tuple(extent + self.number(0, 2) for extent in extents)
+    def _owned(self, dims: int, indices: list[str], extents: list[int], header: str) -> str:
+        """Add what iterations write; the header may turn out to be over an extent of it."""
+        exact = self.chance(30)
+        leading = tuple(each + (0 if exact else self.number(0, 2)) for each in extents)
         for _ in range(self.number(1, 3)):
             dtype = self.pick([*_INTEGERS, "f32", "f64", "f32"])
             name = self.scope.fresh(self.pick(_ARRAY_NAMES))
@@ -189,6 +242,12 @@ class _Kernel:
                 shape = (leading[0] * width,)
                 array = replace(array, free="segment", width=width, pitch=width)
             self._place(array, dtype, shape)
+            if exact and array.free != "segment":
+                sizes = ", ".join(f"{name}.shape[{axis}]" for axis in range(dims))
+                target = header.partition(" in ")[0]
+                loop = "tack.ndrange" if dims > 1 else "range"
+                return f"{target} in {loop}({sizes}):" if indices[0] in target else header
+        return header
 
     def _place(self, array: Array, dtype: str, shape: tuple[int, ...]) -> None:
         """The parameter for an owned array, perhaps with another over the same memory."""

@@ -47,6 +47,7 @@ _STATEMENTS: dict[type[ast.stmt], str] = {
     ast.Return: "return",
     ast.Break: "break",
     ast.Continue: "continue",
+    ast.Assert: "assert",
 }
 
 
@@ -196,9 +197,9 @@ _GIVES = {
 _TAKES = {
     **dict.fromkeys(("choice", "cast", "add", "floor divide", "divide", "compare"), "IUFB"),
     **dict.fromkeys(("and", "or", "not", "call", "keyword", "return", "if", "elif"), "IUFB"),
-    **dict.fromkeys(("while", "assign", "tuple", "annotated", "store"), "IUFB"),
+    **dict.fromkeys(("while", "assign", "tuple", "store"), "IUFB"),
     **dict.fromkeys(("augmented", "augmented store"), "IUFB"),
-    **dict.fromkeys(("chain", "negate", "abs", "extreme"), "IUF"),
+    **dict.fromkeys(("chain", "negate", "abs", "extreme", "annotated"), "IUF"),
     "fma": "IF",
     "bits": "IUB",
     **dict.fromkeys(("power", "shift", "invert"), "IU"),
@@ -218,6 +219,7 @@ _INNER = (
     "for",
     "while",
     "if",
+    "assert",
 )
 _LEAVES = {
     "break": ("for", "while", "if", "elif", "else"),
@@ -231,8 +233,6 @@ _NEVER = {
     ("abs", "literal"),
     ("round", "literal"),
     ("root", "literal"),
-    ("annotated", "literal"),
-    *(("annotated", inner) for inner in _GIVES if inner != "cast"),
 }
 
 

@@ -75,6 +75,8 @@ class Statements:
             self._annotated,
             self._call,
             self._constant,
+            self._chained,
+            self._idle,
         ]
         nested: list[Callable[[Scope, Place], Lines]] = [
             self._if,
@@ -201,14 +203,32 @@ class Statements:
                 scope.variables.append(Variable(name, family, weak=True))
         return ", ".join(names)
 
+    def _chained(self, scope: Scope, place: Place) -> Lines:
+        """One value for several targets."""
+        families = [each for each in FAMILIES if scope.of(each, writable=True)]
+        if not families:
+            return self._define(scope, place)
+        family = self.pick(families)
+        known = self.pick(scope.of(family, writable=True)).name
+        value = self._assigned(family, scope)
+        return [f"{known} = {self._targets((family,), scope)} = {value}"]
+
+    def _idle(self, scope: Scope, _place: Place) -> Lines:
+        """What does nothing; an assert is for debug mode only."""
+        if self.chance(50):
+            return ["pass"]
+        return [f"assert {self.expressions.condition(scope, 2)}, 'not checked here'"]
+
     def _annotated(self, scope: Scope, _place: Place) -> Lines:
         family = self.pick(FAMILIES)
         dtype = self.pick(DTYPES_OF[family])
         spelled = "bool_" if dtype == "bool" else dtype
         value = self.expressions.value(family, scope, self._depth()).text
+        if family == "B" or self.chance(30):
+            value = f"tack.{spelled}({value})"
         name = scope.fresh(self.pick(NAMES))
-        scope.variables.append(Variable(name, family, writable=False))
-        return [f"{name}: tack.{spelled} = tack.{spelled}({value})"]
+        scope.variables.append(Variable(name, family))
+        return [f"{name}: tack.{spelled} = {value}"]
 
     # Stores and procedures.
 
@@ -296,7 +316,11 @@ class Statements:
         inner.variables.append(Variable(count, "I", writable=False))
         test = f"{count} < {limit}"
         lines: Lines = []
-        match self.number(0, 4):
+        match self.number(0, 5):
+            case 5:
+                start, step = 0, f"{count} += 1"
+                lines = [f"if {count} >= {limit}:", "    break"]
+                test = self.pick(["True", "1"])
             case 0:
                 start, step = 0, f"{count} += 1"
             case 1:

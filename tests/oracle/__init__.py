@@ -8,7 +8,8 @@ integers, fractions and NumPy scalars. Nothing here imports tack.
     rules     what type each operation gives
     values    the scalars that a kernel meets, with operators
     arrays    NumPy arrays that load and store such scalars
-    source    syntax trees, and what names stand for
+    source    functions' syntax trees, and what names stand for
+    flow      what a function assigns and declares, and what can be reached
     analysis  static types of locals
     rewrite   a copy of the function that converts to them
     run       the loop over iterations

@@ -15,10 +15,10 @@ from types import FunctionType
 from typing import Any
 
 from . import rules
-from .source import Builtin, Device, parameters, resolve, spelled, syntax
+from .flow import assigned_names, declared, goes_on
+from .source import Builtin, Device, parameters, resolve, syntax
 from .types import (
     BOOL,
-    DTYPES,
     I64,
     U64,
     ArrayType,
@@ -33,7 +33,7 @@ from .types import (
 )
 from .values import Value, is_known, lift, literal, value_type
 
-__all__ = ["RESULT", "Analysis", "Analyzer", "annotation", "bind"]
+__all__ = ["RESULT", "Analysis", "Analyzer", "bind"]
 
 RESULT = "return"
 """The name, no identifier, under which a function's results are joined like a local."""
@@ -56,14 +56,6 @@ class Analysis:
     def result(self) -> Type | None:
         """The type of what the function returns; `None` for a procedure."""
         return self.locals.get(RESULT)
-
-
-def annotation(node: ast.expr) -> Dtype:
-    """The dtype that an annotation spells: `tack.f32` or `f32`."""
-    name = spelled(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
-    if name not in DTYPES:
-        raise OracleRefused(f"annotation {ast.unparse(node)}")
-    return DTYPES[name]
 
 
 def bind(
@@ -121,9 +113,10 @@ class _Rounds:
         self.node = syntax(function)
         self.base: dict[str, Type] = {}
         self.arguments = dict(zip((each.arg for each in parameters(self.node)), types, strict=True))
-        assigned = _assigned_names(self.node)
+        assigned = assigned_names(self.node)
+        self.declared = declared(self.node)
         self.names = frozenset(assigned | set(self.arguments))
-        self.transparent = (set(self.arguments) - assigned) | {RESULT}
+        self.transparent = (set(self.arguments) - assigned - set(self.declared)) | {RESULT}
         self.locals: dict[str, Type] = {}
         self.choices: dict[ast.expr, Type] = {}
         self.final = False
@@ -141,6 +134,8 @@ class _Rounds:
                 break
             self.base.update(weak)
         self.final = True
+        for name in self.arguments.keys() & self.declared.keys():
+            self._stored(self.arguments[name], self.declared[name])
         self._round()
         for t in self.locals.values():
             _held(t)
@@ -164,6 +159,10 @@ class _Rounds:
         self._statements(self.node.body)
 
     def _assign(self, name: str, t: Type | None) -> None:
+        if name in self.declared:
+            self._stored(t, self.declared[name])
+            self.locals[name] = self.declared[name]
+            return
         try:
             joined = join(self.locals.get(name), t)
         except OracleRefused:
@@ -179,7 +178,7 @@ class _Rounds:
         """Statements as far as they can be reached."""
         for statement in body:
             self._statement(statement)
-            if not _goes_on(statement):
+            if not goes_on(statement):
                 break
 
     def _statement(self, node: ast.stmt) -> None:
@@ -191,11 +190,9 @@ class _Rounds:
             case ast.AugAssign(target=target, op=op, value=value):
                 read = self.type(target)
                 self._target(target, self._operation(rules.BINARY[type(op)], read, value))
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=spelled, value=value):
-                declared = annotation(spelled)
+            case ast.AnnAssign(target=ast.Name(id=name), value=value):
                 if value is not None:
-                    self._stored(self.type(value), declared)
-                self._assign(name, declared)
+                    self._assign(name, self.type(value))
             case (
                 ast.If(test=test, body=body, orelse=orelse)
                 | ast.While(test=test, body=body, orelse=orelse)
@@ -267,6 +264,9 @@ class _Rounds:
                 return t if t is None or name in self.transparent else loaded(t)
             case ast.Subscript(value=value, slice=index):
                 return self._subscript(value, index)
+            case ast.Attribute() if self._shaped(node):
+                shaped = self._shaped(node)
+                return (I64,) * (shaped.rank if shaped else 0)
             case ast.Name() | ast.Attribute():
                 found = resolve(self.function, node)
                 if not isinstance(found, Value):
@@ -331,8 +331,16 @@ class _Rounds:
             raise OracleRefused(f"{ast.unparse(node)} is no integer")
         return t
 
+    def _shaped(self, node: ast.expr) -> ArrayType | None:
+        """The array whose shape `node` is."""
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
+                array = self.locals.get(name)
+                return array if isinstance(array, ArrayType) else None
+        return None
+
     def _subscript(self, value: ast.expr, index: ast.expr) -> Type | None:
-        if isinstance(value, ast.Attribute) and value.attr == "shape":
+        if self._shaped(value):
             return I64
         if not isinstance(value, ast.Name) or value.id not in self.names:
             raise OracleRefused(f"subscript of {ast.unparse(value)}")
@@ -374,32 +382,6 @@ class _Rounds:
         return self.type(node)
 
 
-def _goes_on(node: ast.stmt) -> bool:
-    """Whether a statement can be followed by another."""
-    match node:
-        case ast.Return() | ast.Break() | ast.Continue():
-            return False
-        case ast.If(body=body, orelse=orelse):
-            return _all_go_on(body) or _all_go_on(orelse)
-        case ast.While(test=ast.Constant(value=value)) if value:
-            return _breaks(node.body)
-    return True
-
-
-def _all_go_on(body: Sequence[ast.stmt]) -> bool:
-    return all(_goes_on(each) for each in body)
-
-
-def _breaks(body: Sequence[ast.stmt]) -> bool:
-    """Whether a `break` in `body` leaves the loop whose body it is."""
-    for each in body:
-        inner = isinstance(each, ast.For | ast.While)
-        blocks = [] if inner else [getattr(each, name, []) for name in ("body", "orelse")]
-        if isinstance(each, ast.Break) or any(_breaks(block) for block in blocks):
-            return True
-    return False
-
-
 def _held(t: Type) -> None:
     """Refuse a local whose literals no integer type holds."""
     if isinstance(t, WeakInt) and t.low is not None and t.high is not None:
@@ -431,12 +413,3 @@ _METHODS = {
     "|": "__or__",
     "^": "__xor__",
 }
-
-
-def _assigned_names(node: ast.FunctionDef) -> set[str]:
-    """Whatever the function assigns."""
-    return {
-        each.id
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }

@@ -32,14 +32,13 @@ def array_dtype(array: np.ndarray[Any, Any]) -> Dtype:
     return DTYPES[name]
 
 
-class _Shape:
-    """`x.shape`: indexed by literals, gives i64."""
+class _Shape(tuple[Value, ...]):
+    """`x.shape`: indexed by literals or unpacked, gives i64."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self._shape = shape
+    __slots__ = ()
 
-    def __getitem__(self, axis: Any) -> Value:
-        return Value(I64, self._shape[int(lift(axis).payload)])
+    def __getitem__(self, axis: Any) -> Any:
+        return super().__getitem__(int(lift(axis).payload))
 
 
 class Array:
@@ -48,7 +47,7 @@ class Array:
     def __init__(self, data: np.ndarray[Any, Any], access: Access | None = None) -> None:
         self.data = data
         self.type = ArrayType(array_dtype(data), data.ndim)
-        self.shape = _Shape(data.shape)
+        self.shape = _Shape(Value(I64, extent) for extent in data.shape)
         self._access = access
         self._address = data.__array_interface__["data"][0]
 

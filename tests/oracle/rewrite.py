@@ -9,7 +9,7 @@ import ast
 import copy
 from typing import Any
 
-from .analysis import RESULT, Analysis, annotation
+from .analysis import RESULT, Analysis
 from .source import parameters
 from .types import Dtype, Type
 
@@ -107,12 +107,13 @@ class Rewriter(ast.NodeTransformer):
         return ast.Assign([node.target], self._to(self._local(node.target.id), computed))
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        """A declared local takes its declared type, then the joined one."""
+        """A declared local has its declared type."""
         if node.value is None:
             return ast.Pass()
         assert isinstance(node.target, ast.Name)
-        value = self._to(annotation(node.annotation), self.visit(node.value))
-        return ast.Assign([node.target], self._to(self._local(node.target.id), value))
+        return ast.Assign(
+            [node.target], self._to(self._local(node.target.id), self.visit(node.value))
+        )
 
     def visit_For(self, node: ast.For) -> ast.For:
         """Indices are i64 and then what their local is."""

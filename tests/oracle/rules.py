@@ -154,8 +154,8 @@ def truth(a: Type) -> None:
 
 
 def store(value: Type, dtype: Dtype) -> None:
-    """Refuse a store that does not convert: a float into integers needs a cast."""
-    if is_float(value) and dtype.kind != "float":
+    """Refuse a store that does not convert: floats into integers, and numbers into bool."""
+    if (is_float(value) and dtype.kind != "float") or (dtype == BOOL and value != BOOL):
         raise OracleRefused(f"a {value} stored into {dtype}: cast it")
     promote(value, value)
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .analysis import Analysis, Analyzer, annotation, bind
+from .analysis import Analysis, Analyzer, bind
 from .arrays import Access, Array, array_dtype
+from .flow import annotation
 from .numbers import convert
 from .rewrite import Rewriter
 from .source import WORDS, Builtin, Device, parameters, resolve, spelled, syntax, unwrap

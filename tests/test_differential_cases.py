@@ -1,0 +1,212 @@
+"""Kernels that a generator seldom writes: tack against the oracle, and what both have to give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import oracle
+import pytest
+from harness import differences, run_tack
+
+Load = Callable[[str], ModuleType]
+
+# Kernel over x (i64, 8 elements of 0), further scalars: (values, text, what x begins with).
+CASES: dict[str, tuple[tuple[Any, ...], str, list[int]]] = {
+    "an annotated scalar that is assigned keeps its type": (
+        (100,),
+        """
+        def kernel(x, n: tack.i8):
+            for i in range(2):
+                n = n + 300
+                x[i] = n
+        """,
+        [-112, -112, 0],
+    ),
+    "an extent has the types of the names that it reads": (
+        (200,),
+        """
+        def kernel(x, a: tack.u8):
+            c = 10
+            d = c * 2
+            for i in range(a * d // 1000):
+                x[i] = a * d
+        """,
+        [4000, 4000, 4000, 4000, 0],
+    ),
+    "the end of a range is read once": (
+        (5,),
+        """
+        def kernel(x, n):
+            for i in range(1):
+                for k in range(n // 2 + 1):
+                    n = n + 1
+                    x[k] = n
+        """,
+        [6, 7, 8, 0],
+    ),
+    "a load in the end of a range is read once": (
+        (),
+        """
+        def kernel(x):
+            for i in range(1):
+                x[0] = 3
+                for k in range(x[0]):
+                    x[0] += 1
+                    x[1] += 1
+        """,
+        [6, 3],
+    ),
+    "a loop's index may be assigned, and keeps its last value": (
+        (),
+        """
+        def kernel(x):
+            for i in range(1):
+                k = 7
+                for k in range(0):
+                    x[0] = 1
+                x[1] = k
+                for k in range(4):
+                    x[2] += k
+                    k = 100
+                x[3] = k
+                for k in range(9, 2, -3):
+                    pass
+                x[4] = k
+        """,
+        [0, 7, 6, 100, 3],
+    ),
+    "an augmented store reads the old value before its right side": (
+        (),
+        """
+        @tack.func
+        def spoil(x):
+            x[0] = 50
+            return 1
+
+        def kernel(x):
+            for i in range(1):
+                x[0] = 7
+                x[0] += spoil(x)
+                x[1] = x[0] + spoil(x) + x[0]
+        """,
+        [50, 59],
+    ),
+    "a value is evaluated before its index": (
+        (),
+        """
+        @tack.func
+        def next_of(x):
+            x[7] += 1
+            return x[7]
+
+        def kernel(x):
+            for i in range(1):
+                x[next_of(x)] = next_of(x)
+                x[next_of(x)] += next_of(x) * 10
+        """,
+        [0, 0, 1, 40],
+    ),
+    "what inlining hoists stays inside its guard": (
+        (0,),
+        """
+        @tack.func
+        def count(x, value):
+            x[0] += 1
+            return value
+
+        def kernel(x, n):
+            for i in range(1):
+                a = n > 0 and count(x, True) or count(x, False)
+                b = count(x, 5) if n > 0 else 6
+                c = 0 > n < count(x, 2) < count(x, 1)
+                while n < 2 and count(x, True):
+                    n += 1
+                x[1] = b + a + c
+        """,
+        [3, 6],
+    ),
+    "a tuple is evaluated before it is unpacked": (
+        (),
+        """
+        def kernel(x):
+            for i in range(1):
+                a, b = 1, 2
+                a, b = b, a
+                x[0], x[1] = a, b
+                x[0], x[1] = x[1], x[0]
+        """,
+        [1, 2],
+    ),
+    "a name is one local, whatever it is assigned": (
+        (),
+        """
+        def kernel(x):
+            for i in range(1):
+                v = tack.u8(200)
+                x[0] = v + tack.u8(100)
+                v = tack.i16(-1)
+                x[1] = v
+        """,
+        [300, -1],
+    ),
+    "a parallel range counts exactly to the end of i64": (
+        (2**63 - 8, 2**63 - 1),
+        """
+        def kernel(x, start, end):
+            for i in range(start, end, 3):
+                x[(i - start) // 3] = end - i
+        """,
+        [7, 4, 1, 0],
+    ),
+    "a sequential range counts exactly to the end of i64": (
+        (2**63 - 8, 2**63 - 1),
+        """
+        def kernel(x, start, end):
+            for i in range(1):
+                n = 0
+                for k in range(start, end, 3):
+                    x[n] = end - k
+                    n += 1
+                for k in range(-start, -end - 1, -4):
+                    x[n] = k + end
+                    n += 1
+        """,
+        [7, 4, 1, 7, 3, 0],
+    ),
+    "iterations beyond 32 bits have their numbers": (
+        (2**40,),
+        """
+        def kernel(x, n):
+            for i in range(n, n + 3):
+                x[i % 8] = i // n
+        """,
+        [1, 1, 1, 0],
+    ),
+    "the least integer is a literal": (
+        (),
+        """
+        def kernel(x):
+            for i in range(1):
+                x[0] = -9223372036854775808
+                x[1] = tack.i64(-9223372036854775808) // -1
+                x[2] = tack.i8(-128) - tack.i8(1)
+                x[3] = abs(tack.i32(-2147483648))
+        """,
+        [-(2**63), -(2**63), 127, -(2**31)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_both_give_what_the_language_says(name: str, load: Load, tmp_path: Path) -> None:
+    scalars, text, begins = CASES[name]
+    kernel = load(text.replace("def kernel", "@tack.kernel\n        def kernel")).kernel
+    expected, found = np.zeros(8, np.int64), np.zeros(8, np.int64)
+    oracle.run(kernel, [expected, *scalars])
+    assert list(expected[: len(begins)]) == begins
+    run_tack(kernel, [found, *scalars], tmp_path / "unit")
+    assert not differences([expected], [found])
