@@ -40,6 +40,7 @@ def interpret(program: Program, function: ir.IRFunction, stage: str) -> list[Any
 
 @pytest.mark.parametrize("seed", [101, 102])
 def test_every_pass_keeps_the_meaning(seed: int, tmp_path: Path) -> None:
+    ran = 0
     for program in collect(PROGRAMS, seed):
         kernel = load_module(program.source, tmp_path).kernel
         expected = program.memory()
@@ -58,3 +59,5 @@ def test_every_pass_keeps_the_meaning(seed: int, tmp_path: Path) -> None:
                     assert not differences(expected, found), f"{stage}\n{program}"
         except CompileError:
             continue  # what is refused is the business of other tests
+        ran += 1
+    assert ran >= 0.8 * PROGRAMS

@@ -23,9 +23,7 @@ from tack.aot.report import inspect
 from tack.aot.skeleton import write_package
 from tack.aot.tools import find_tool
 
-pytestmark = pytest.mark.skipif(
-    "x86-64-v2" not in levels() or find_tool("cmake") is None, reason="builds for x86-64 with CMake"
-)
+pytestmark = pytest.mark.skipif("x86-64-v2" not in levels(), reason="builds for x86-64")
 
 
 def build_wheel(package: Path, out: Path, **environment: str) -> subprocess.CompletedProcess[str]:
