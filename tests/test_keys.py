@@ -14,7 +14,7 @@ import pytest
 
 import tack.model.canonical
 from tack.model.canonical import canonical
-from tack.model.keys import build_key, digest, source_key
+from tack.model.keys import build_key, digest, sha256, source_key
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Options
@@ -246,3 +246,11 @@ def test_two_pythons_share_one_cache(version, tmp_path):
         for interpreter in (sys.executable, python)
     }
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 1 << 20, (1 << 20) + 1])
+def test_sha256_is_that_of_hashlib(size):
+    import hashlib
+
+    content = bytes(k & 255 for k in range(size))
+    assert sha256(content) == hashlib.sha256(content).hexdigest()

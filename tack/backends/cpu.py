@@ -8,6 +8,7 @@ import threading
 
 from tack import _core
 from tack.model.bundle import Artifact
+from tack.model.keys import sha256
 from tack.model.targets import CPU_LEVELS, Target
 
 __all__ = ["LoadError", "best_level", "load", "unfit"]
@@ -56,14 +57,12 @@ def load(folder: str, artifact: Artifact) -> _core.Library:
 
 
 def _check_content(path: str, artifact: Artifact) -> None:
-    import hashlib
-
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
         raise LoadError(f"{artifact.path} cannot be read: {error.strerror}") from None
-    if len(content) != artifact.size or hashlib.sha256(content).hexdigest() != artifact.sha256:
+    if len(content) != artifact.size or sha256(content) != artifact.sha256:
         raise LoadError(
             f"{artifact.path} is not the library that the bundle was made with "
             f"({len(content)} bytes, {artifact.size} expected); reinstall the package"

@@ -26,6 +26,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tack.model.keys import sha256
+
 __all__ = ["Cache", "default_cache"]
 
 _MAGIC: Final = b"tack cache 1\n"
@@ -182,6 +184,4 @@ def _decode(content: bytes, key: str) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _digest(body: bytes) -> bytes:
-    import hashlib
-
-    return hashlib.sha256(body).digest()
+    return bytes.fromhex(sha256(body))

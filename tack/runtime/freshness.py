@@ -16,7 +16,7 @@ from tack.lang.fingerprint import captured_state
 from tack.lang.source import SourceUnavailable, stamp_file
 from tack.model.bundle import Captured, KernelEntry, VariantEntry
 from tack.model.errors import CompileError
-from tack.model.keys import source_key
+from tack.model.keys import sha256, source_key
 
 __all__ = ["Freshness"]
 
@@ -71,8 +71,6 @@ class Freshness:
 
     def _files_unchanged(self, modules: Mapping[str, str]) -> bool:
         """Whether each file has the bytes of the build and none was edited after its import."""
-        import hashlib
-
         for name in self._entry.modules:
             path = _path_of(name)
             try:
@@ -80,7 +78,7 @@ class Freshness:
                     content = file.read()
             except OSError:
                 return False
-            if hashlib.sha256(content).hexdigest() != modules[name]:
+            if sha256(content) != modules[name]:
                 return False
         return all(
             d.stamp == stamp_file(d.function.__code__.co_filename) for d in self._definitions
