@@ -197,10 +197,10 @@ def _load(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ManifestError(f"{path}: the manifest cannot be read: {error.strerror}") from None
     try:
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ManifestError(f"{path}: the manifest is not UTF-8: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also of a number with thousands of digits
         raise ManifestError(f"{path}: this is not TOML: {error}") from None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from tack.ir.nodes import Expression, IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.ir.verify import verify_ir
-from tack.model.errors import CompileError
+from tack.model.errors import TOO_DEEP, CompileError
 from tack.model.keys import digest, source_key
 from tack.model.launch import Launch
 from tack.model.variant import Variant
@@ -62,10 +62,7 @@ def _depth_refused(kernel: str) -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        raise CompileError(
-            f"{kernel}: an expression or the nesting of its statements is too deep to compile; "
-            "split it into several statements or functions"
-        ) from None
+        raise CompileError(TOO_DEEP.format(kernel)) from None
 
 
 def _generate(variant: Variant, renderer: Renderer) -> Source:

@@ -450,3 +450,131 @@ def test_an_expression_too_deep_to_compile_is_refused(load):
     )
     with pytest.raises(CompileError, match="too deep to compile; split it"):
         module.kernel(np.zeros(2, np.float32))
+
+
+FORK = """
+    import os, sys, threading, time
+    sys.path.insert(0, sys.argv[1])
+    import numpy as np, script
+    from tack.runtime import jit
+    original, started = jit._compile_anew, threading.Event()
+    def slow(*arguments):
+        started.set()
+        time.sleep(1)
+        return original(*arguments)
+    jit._compile_anew = slow
+    thread = threading.Thread(target=lambda: script.kernel(np.zeros(2)))
+    thread.start()
+    started.wait()
+    child = os.fork()
+    if not child:
+        jit._compile_anew = original
+        x = np.zeros(2)
+        script.kernel(x)
+        os._exit(0 if (x == 1).all() else 1)
+    for _ in range(600):
+        if os.waitpid(child, os.WNOHANG)[0]:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, 9)
+        sys.exit("the child hangs")
+    thread.join()
+    print("done")
+"""
+
+
+def test_a_child_forked_during_a_compile_does_not_wait_for_it(tmp_path):
+    script(tmp_path)
+    assert run(FORK, tmp_path) == "done"
+
+
+def test_a_log_handler_may_call_the_kernel_that_is_being_compiled(load, monkeypatch):
+    import logging
+
+    module = load(textwrap.dedent(KERNELS))
+    calls = []
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            if not calls:
+                calls.append(record)
+                module.kernel(np.zeros(2))
+
+    handler = Handler()
+    logger = logging.getLogger("tack")
+    logger.addHandler(handler)
+    logger.setLevel("DEBUG")
+    try:
+        x = np.zeros(2)
+        module.kernel(x)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel("NOTSET")
+    assert calls
+    assert (x == 1).all()
+
+
+def test_a_record_that_cannot_be_written_is_told(load, monkeypatch, tmp_path):
+    monkeypatch.setenv("TACK_RECORD", str(tmp_path))
+    with pytest.warns(RuntimeWarning, match="TACK_RECORD=.*cannot be written"):
+        load(textwrap.dedent(KERNELS)).kernel(np.zeros(2))
+
+
+def test_private_names_in_classes_are_pythons(load):
+    module = load(
+        """
+        __h = tack.constant(5, tack.i64)
+        _D__h = tack.constant(7, tack.i64)
+
+        class D:
+            @staticmethod
+            @tack.kernel
+            def kernel(__x, __out):
+                for i in range(__x.shape[0]):
+                    __out[i] = __x[i] + __h
+        """
+    )
+    out = np.zeros(2, np.int64)
+    module.D.kernel(np.ones(2, np.int64), out)
+    assert (out == 8).all()
+
+
+def test_code_that_is_not_of_its_text_is_refused(tmp_path):
+    """Compiled from other text under the name of a file, as import hooks do."""
+    path = tmp_path / "other.py"
+    text = "import tack\n@tack.kernel\ndef kernel(x):\n    for i in range(2):\n        x[i] = 5.0\n"
+    path.write_text(text)
+    scope = {"__name__": "other"}
+    exec(compile(text.replace("5.0", "100.0"), str(path), "exec"), scope)
+    with pytest.raises(NoVariantError, match="not the running code's"):
+        scope["kernel"](np.zeros(2))
+    scope = {}
+    exec(compile(text, str(path), "exec"), scope)
+    x = np.zeros(2)
+    scope["kernel"](x)
+    assert (x == 5).all()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "x[18446744073709551615] = 1",
+        "x[i] = x[9223372036854775808]",
+        "n = 9223372036854775808\n        x[n] = 1",
+        "for k in range(9223372036854775808): x[i] = 1",
+        "x[i] = 18446744073709551615 * 18446744073709551615",
+    ],
+)
+def test_a_literal_beyond_i64_is_no_index_and_no_bound(load, statement):
+    module = load(f"@tack.kernel\ndef kernel(x):\n    for i in range(1):\n        {statement}\n")
+    with pytest.raises(CompileError, match=r"does not hold|fits no integer type"):
+        module.kernel(np.zeros(2, np.int64))
+
+
+def test_a_loop_over_more_than_i64_holds_is_refused(load):
+    module = load(
+        "@tack.kernel\ndef kernel(x):\n    for i in range(9223372036854775808):\n        x[0] = 1\n"
+    )
+    with pytest.raises(CompileError, match="does not hold"):
+        module.kernel(np.zeros(2, np.int64))

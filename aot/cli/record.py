@@ -24,7 +24,7 @@ def command(notes: Path, as_json: bool) -> None:
       $ TACK_RECORD=notes.txt python -m pytest
       $ tack-aot record notes.txt
     """
-    with notes.open(encoding="utf-8") as file:
+    with notes.open(encoding="utf-8", errors="replace") as file:
         found = read_notes(file, str(notes))
     if as_json:
         print_json([{"name": kernel, "signatures": found[kernel]} for kernel in found])

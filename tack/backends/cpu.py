@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 
 from tack import _core
 from tack.model.bundle import Artifact
 from tack.model.keys import sha256
+from tack.model.locks import fork_safe_lock
 from tack.model.targets import CPU_LEVELS, Target
 
 __all__ = ["LoadError", "best_level", "load", "unfit"]
@@ -19,7 +19,7 @@ class LoadError(Exception):
 
 
 _loaded: dict[tuple[str, str], _core.Library] = {}
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 
 
 @functools.cache

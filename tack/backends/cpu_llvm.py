@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-import threading
 from typing import Any, Final
 
 from tack.backends.cpu import LoadError
 from tack.model.errors import ToolchainError
+from tack.model.locks import fork_safe_lock
 from tack.model.record import Record
 from tack.model.targets import Target, cpu_family
 
@@ -108,7 +108,7 @@ class LlvmLibrary:
 
 
 _numbers = itertools.count()
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 
 
 def _triple() -> str:

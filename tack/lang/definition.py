@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tack.lang.bindings import Constant, dotted_name, resolve
 from tack.lang.source import SourceFunction, read_function, stamp_file
 from tack.model.dtypes import DTYPES, DType, bool_
+from tack.model.errors import TOO_DEEP, CompileError
 
 if TYPE_CHECKING:
     from tack.lang.fingerprint import Fingerprint
@@ -32,9 +33,14 @@ class _Definition:
         self.stamp = stamp_file(function.__code__.co_filename)
 
     @property
+    def module(self) -> str:
+        """The name of the module; code that was executed in a bare namespace has none."""
+        return self.function.__module__ or "__main__"
+
+    @property
     def name(self) -> str:
         """``package.module:qualified.name``."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
+        return f"{self.module}:{self.function.__qualname__}"
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -113,7 +119,10 @@ class KernelDefinition(_Definition):
     def _fingerprint(self) -> Fingerprint:
         from tack.lang.fingerprint import fingerprint
 
-        return fingerprint(self)
+        try:
+            return fingerprint(self)
+        except RecursionError:
+            raise CompileError(TOO_DEEP.format(self.name)) from None
 
 
 class FunctionDefinition(_Definition):
@@ -175,6 +184,8 @@ def constant(value: int | float, dtype: DType | None = None) -> Any:
         raise TypeError(f"tack.constant({value!r}, ...): {dtype!r} is not a scalar type")
     if dtype is None:
         dtype = bool_ if isinstance(item, bool) else None
+        if not isinstance(item, float) and not -(2**63) <= item < 2**64:
+            raise OverflowError(f"tack.constant({value!r}) fits no integer type of 64 bits")
     elif dtype.is_float:
         item = float(dtype.convert(item))
     elif isinstance(item, float):

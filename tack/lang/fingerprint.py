@@ -45,7 +45,7 @@ def fingerprint(kernel: KernelDefinition) -> Fingerprint:
     captured: list[Captured] = []
     for reached in _reach(kernel):
         definition = reached.definition
-        modules.add(definition.function.__module__)
+        modules.add(definition.module)
         parts += [reached.path, canonical(definition.source.node)]
         for name, value in _captures(definition):
             captured.append(Captured(reached.path, name, describe(value)))

@@ -163,7 +163,9 @@ class _KernelLowering(StatementLowering):
             raise self.refuse(node.orelse[0], "'else' of a loop is not part of the kernel language")
         call = node.iter
         callee = self.static(call.func) if isinstance(call, ast.Call) else None
-        if not isinstance(call, ast.Call) or callee not in (python.range, language.ndrange):
+        if not isinstance(call, ast.Call) or (
+            callee is not python.range and callee is not language.ndrange
+        ):
             raise self.refuse(
                 node.iter, "the parallel loop runs over range(...) or tack.ndrange(...)"
             )

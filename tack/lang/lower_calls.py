@@ -263,7 +263,5 @@ def _assigned_names(callee: FunctionDefinition) -> set[str]:
 
 
 def _known(value: Any, table: dict[Any, Any]) -> bool:
-    try:
-        return value in table
-    except TypeError:
-        return False
+    """Whether ``value`` itself is a key; what it says of its equality does not count."""
+    return any(value is key for key in table)

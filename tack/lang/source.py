@@ -1,8 +1,7 @@
 """The source text of a function, and whether it is the text of the code that is running.
 
 `inspect.getsource` answers with whatever is in the file now. Here a function's text is used only
-if it belongs to the running code: the file has not changed since the decorator ran, or the text,
-compiled anew, gives the same code object.
+if it belongs to the running code: compiled anew, it gives the same code object.
 """
 
 from __future__ import annotations
@@ -89,7 +88,8 @@ def read_function(function: types.FunctionType, stamp: FileStamp | None) -> Sour
             f"{name}: {code.co_filename} no longer parses ({error}); mend it and reload the module"
         ) from None
     found = text.functions.get(code.co_name, [])
-    if now is not None and now == stamp:
+    if now is not None and now == stamp and any(n.startswith("@py") for n in code.co_names):
+        # pytest rewrites asserts, so that the code is not that of the text, which did not change.
         here = [node for node in found if _first_line(node) == code.co_firstlineno]
         if len(here) == 1:
             return SourceFunction(here[0], code.co_filename, lines, name)
@@ -98,8 +98,8 @@ def read_function(function: types.FunctionType, stamp: FileStamp | None) -> Sour
     here = [node for node in found if _first_line(node) in first_lines]
     if not here:
         raise SourceUnavailable(
-            f"{name}: {code.co_filename} was edited after it was imported, so its text is not "
-            "the running code's; reload the module"
+            f"{name}: {code.co_filename} was edited after it was imported, or its code was made "
+            "from another text, so its text is not the running code's; reload the module"
         )
     best = min(here, key=lambda node: abs(_first_line(node) - code.co_firstlineno))
     return SourceFunction(best, code.co_filename, lines, name)
@@ -137,7 +137,10 @@ class _Text:
     def __init__(self, text: str, path: str) -> None:
         self._text, self._path = text, path
         self.functions: dict[str, list[ast.FunctionDef]] = {}
-        for node in ast.walk(ast.parse(text, path)):
+        tree = ast.parse(text, path)
+        for owner in reversed([n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]):
+            _mangle(owner)
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 self.functions.setdefault(node.name, []).append(node)
 
@@ -145,6 +148,20 @@ class _Text:
     def codes(self) -> list[types.CodeType]:
         """Every code object of the text."""
         return list(_nested(compile(self._text, self._path, "exec", dont_inherit=True)))
+
+
+def _mangle(node: ast.ClassDef) -> None:
+    """Renames private names below a class as Python does: ``__x`` in ``C`` is ``_C__x``.
+
+    Of nested classes the inner one comes first, after which its names are private no more.
+    """
+    prefix = node.name.lstrip("_")
+    for inner in (i for statement in node.body for i in ast.walk(statement)):
+        for field in ("id", "arg", "attr"):
+            name = getattr(inner, field, None)
+            private = isinstance(name, str) and name.startswith("__") and not name.endswith("__")
+            if private and prefix:
+                setattr(inner, field, f"_{prefix}{name}")
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -6,9 +6,12 @@ and ``OverflowError``, as NumPy's functions do; the classes here are for what on
 
 from __future__ import annotations
 
+from typing import Final
+
 from tack.model.record import Record
 
 __all__ = [
+    "TOO_DEEP",
     "BundleError",
     "CompileError",
     "IRVerificationError",
@@ -19,6 +22,13 @@ __all__ = [
     "TackError",
     "ToolchainError",
 ]
+
+
+TOO_DEEP: Final = (
+    "{}: an expression or the nesting of its statements is too deep to compile; split it into "
+    "several statements or functions"
+)
+"""What a kernel is told that is nested deeper than Python's stack."""
 
 
 class TackError(Exception):

@@ -201,6 +201,8 @@ class Rules:
 
     def store(self, value: Type, dtype: DType, what: str) -> None:
         """Refuses a value that ``what``, which has ``dtype``, does not take without a cast."""
+        if isinstance(value, Weak) and not value.floating and not dtype.is_float:
+            self.natural(value)  # one that no integer type holds is refused
         fits = dtype.is_float or is_integer(value)
         if dtype.is_bool:
             fits = value is dtype
@@ -214,6 +216,8 @@ class Rules:
             raise Refusal(
                 f"{what} is an integer, not {_article(type_)}; write // or cast it: int(...)"
             )
+        if isinstance(type_, Weak) and type_.high is not None and type_.high > i64.maximum:
+            raise Refusal(f"{what} is i64, which does not hold {type_.high}")
 
     def bound(self, type_: Type, what: str) -> None:
         """Refuses what cannot be a bound of a loop."""

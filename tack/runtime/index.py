@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 
 from tack.lang.definition import KernelDefinition
 from tack.model.abi import ABI
 from tack.model.bundle import FOLDER, MANIFEST, Bundle, KernelEntry
 from tack.model.errors import BundleError
+from tack.model.locks import fork_safe_lock
 from tack.model.record import Record
 
 __all__ = ["PackageIndex", "index_for"]
@@ -27,7 +27,7 @@ class PackageIndex(Record):
 
 
 _read: dict[str, PackageIndex] = {}
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 
 
 def index_for(definition: KernelDefinition) -> PackageIndex | None:
@@ -37,7 +37,7 @@ def index_for(definition: KernelDefinition) -> PackageIndex | None:
     `BundleError` where it is damaged, truncated or was made for something else; such a bundle is
     read again at the next call.
     """
-    found = _find(definition.function.__module__)
+    found = _find(definition.module)
     if found is None:
         return None
     package, folder = found

@@ -6,6 +6,7 @@ compiled is kept for the process, and in the disk cache under its build key.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from tack.lang.definition import KernelDefinition
 from tack.model.errors import BundleError, CompileError, ToolchainError
 from tack.model.keys import build_key, source_key
 from tack.model.launch import Launch
+from tack.model.locks import fork_safe_lock
 from tack.model.record import Record
 from tack.model.signature import Signature
 from tack.model.targets import Target
@@ -43,6 +45,7 @@ class _Pending:
     """A compile that one thread does and others wait for."""
 
     def __init__(self) -> None:
+        self.owner = threading.get_ident()
         self.done = threading.Event()
         self.compiled: Compiled | None = None
         self.error: BaseException | None = None
@@ -59,7 +62,10 @@ class _Pending:
 _Key = tuple[Signature, Target]
 _pending: weakref.WeakKeyDictionary[KernelDefinition, dict[_Key, _Pending]]
 _pending = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
+_lock = fork_safe_lock()
+if hasattr(os, "register_at_fork"):
+    # A thread that compiles is not there in a forked child, and nobody may wait for it.
+    os.register_at_fork(after_in_child=_pending.clear)
 
 
 def target() -> Target:
@@ -100,6 +106,9 @@ def answer(
         mine = pending is None
         if pending is None:
             pending = compiles[key] = _Pending()
+    if not mine and pending.owner == threading.get_ident() and not pending.done.is_set():
+        # Whoever was told of the compile, a log handler perhaps, calls the same kernel.
+        return _compile(Variant(definition, *key, definition.options), before=lambda: None)
     if not mine:
         return pending.result()
     try:

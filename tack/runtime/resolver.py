@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from tack.lang.definition import KernelDefinition
 from tack.model.bundle import KernelEntry, VariantEntry
 from tack.model.errors import BundleError
 from tack.model.launch import Launch
+from tack.model.locks import fork_safe_lock
 from tack.model.record import Record, replace
 from tack.model.signature import ArraySpec, Signature
 from tack.model.variant import Candidate, Variant
@@ -39,7 +39,7 @@ class Resolution(Record):
 
 
 _freshness: weakref.WeakKeyDictionary[KernelDefinition, Freshness] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 
 
 def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
@@ -56,7 +56,7 @@ def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
     except BundleError as error:
         return Resolution(replace(shown, notes=(str(error),)), free, bundled=True)
     if index is None:
-        package = definition.function.__module__.partition(".")[0]
+        package = definition.module.partition(".")[0]
         note = f"the package {package!r} ships no bundle (no _tack/manifest.json); build its wheel"
         return Resolution(replace(shown, notes=(note,)), free, bundled=False)
     entry = index.kernel(definition.name)

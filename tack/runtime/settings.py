@@ -34,8 +34,8 @@ def jit_policy() -> str:
 def note_for_record(kernel: str, signature: str) -> None:
     """Adds a line to the file of ``TACK_RECORD``: a signature that was not prebuilt.
 
-    The line is written in one piece, so that processes can share a file. A file that cannot be
-    written is said so in the log; the call goes on.
+    The line is written in one piece, so that processes can share a file. Warns of a file that
+    cannot be written; the call goes on.
     """
     path = os.environ.get("TACK_RECORD")
     if not path:
@@ -50,7 +50,11 @@ def note_for_record(kernel: str, signature: str) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        log("warning", "TACK_RECORD=%s cannot be written: %s", path, error.strerror)
+        import warnings
+
+        warnings.warn(
+            f"TACK_RECORD={path} cannot be written: {error.strerror}", RuntimeWarning, stacklevel=2
+        )
 
 
 def _choice(name: str, values: tuple[str, ...], default: str) -> str:

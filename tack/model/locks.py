@@ -1,0 +1,20 @@
+"""Locks that a forked child can take.
+
+A lock that another thread holds at a fork stays held in the child, where that thread is not.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+__all__ = ["fork_safe_lock"]
+
+
+def fork_safe_lock() -> threading.Lock:
+    """A lock that is free in a forked child, whoever held it."""
+    lock = threading.Lock()
+    if hasattr(os, "register_at_fork"):
+        # As logging and concurrent.futures do it.
+        os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined] # noqa: SLF001
+    return lock
