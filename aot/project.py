@@ -85,15 +85,22 @@ def build_bundle(
 
 def _write_project(manifest: Manifest, folder: Path, backends: Sequence[str] | None) -> None:
     path = str(manifest.path.resolve())
-    for character in '\\"$;':
+    for character in '\\"$;|<>\n':
         if character in path:
             raise ManifestError(
-                f"{manifest.path}: CMake cannot take a path with {character} in it; move the "
+                f"{manifest.path}: CMake cannot take a path with {character!r} in it; move the "
                 "package elsewhere"
             )
     targets = f" TARGETS {' '.join(backends)}" if backends is not None else ""
     text = _PROJECT.format(name=_TARGET, manifest=path, targets=targets)
-    write_if_changed(folder / "CMakeLists.txt", text)
+    project = folder / "CMakeLists.txt"
+    mark = _PROJECT.partition("\n")[0]
+    if project.exists() and not project.read_text("utf-8", errors="replace").startswith(mark):
+        raise ManifestError(
+            f"{project}: this file is not one that tack-aot build wrote, and it would be "
+            "overwritten; choose another --build-dir"
+        )
+    write_if_changed(project, text)
 
 
 def _run(command: Sequence[str], what: str, *, verbose: bool, refusal: Path | None = None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import re
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +26,10 @@ __all__ = ["Case", "judge", "prepare", "smallest"]
 
 _BATCH = 25
 """Programs in one C file: starting the compiler costs as much as a small kernel."""
+
+_PATIENCE = 60
+"""Seconds for one program. None takes one, but a wrong loop may never end, and a kernel cannot be
+interrupted: the process ends, and running.txt in the folder of the batch holds the program."""
 
 
 @dataclass
@@ -85,7 +91,10 @@ def _batch(cases: Sequence[Case], folder: Path, compiled_for: Sequence[str] | No
                 _batch([case], folder / str(number), compiled_for)
         return
     for case in cases:
+        (folder / "running.txt").write_text(str(case.program), encoding="utf-8")
+        faulthandler.dump_traceback_later(_PATIENCE, exit=True, file=sys.__stderr__)
         case.wrong = _compared(case, unit, levels() if compiled_for is None else compiled_for)
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _compared(case: Case, unit: Unit, wanted: Sequence[str]) -> str:

@@ -17,6 +17,10 @@ PRELUDE = """
     NUMBER = 3
     NUMPY_NUMBER = np.float32(3)
     CONSTANT = tack.constant(3, tack.i32)
+    ARRAY = np.arange(3)
+
+    class Holder:
+        value = 3
 
     def plain(x):
         return x
@@ -75,7 +79,11 @@ STATEMENTS = {
     "x[i] = later; later = 1.0": ("later", "'later' may have no value here"),
     "x[i] = NUMBER": ("NUMBER", "tack.constant(3, tack.<dtype>)"),
     "x[i] = NUMPY_NUMBER": ("NUMPY_NUMBER", "tack.constant"),
-    "x[i] = math.pi": ("math.pi", "tack.constant"),
+    "x[i] = math.pi": ("math.pi", "write PI = tack.constant"),
+    "x[i] = ARRAY": ("ARRAY", "make it a parameter"),
+    "x[i] = Holder.value": ("Holder.value", "attributes are read of modules only"),
+    "x[i] = Holder.method(i)": ("Holder.method", "attributes are read of modules only"),
+    "x[i] = missing.value": ("missing.value", "is not defined"),
     "x[i] = 'a'": ("'a'", "no number"),
     "x[i] = None": ("None", "no number"),
     "x[i] = 1j": ("1j", "no number"),
@@ -169,6 +177,8 @@ KERNELS = {
     "def kernel(x):\n  n = x[0]\n  for i in range(n): pass": "reads no array elements",
     "def kernel(x):\n  x = 3\n  for i in range(3): pass": "is set before the parallel loop",
     "def kernel(x):\n  n = 3\n  for i in range(3): n = 4": "cannot change in it",
+    "def kernel(x):\n  n = 3\n  n = n + 1\n  for i in range(n): pass": "set twice before",
+    "def kernel(x):\n  assert missing\n  for i in range(3): pass": "is not defined",
     "def kernel(x):\n  for i in range(x[0]): pass": "reads no array elements",
     "def kernel(x):\n  for i in range(one(3)): pass": None,
     "def kernel(x):\n  for i in range(two(3)): pass": "gives 2 values",
@@ -274,6 +284,9 @@ def test_no_source_is_refused_with_the_reason():
         (300, "u8", OverflowError),
         (-1, "u64", OverflowError),
         (1.5, "i32", ValueError),
+        (2**64, None, OverflowError),
+        (1e300, "f32", OverflowError),
+        (10**400, "f64", OverflowError),
     ],
 )
 def test_a_constant_that_is_none_is_refused(value, dtype, error):
@@ -281,3 +294,17 @@ def test_a_constant_that_is_none_is_refused(value, dtype, error):
 
     with pytest.raises(error, match=r"tack\.constant"):
         tack.constant(value, getattr(tack, dtype) if isinstance(dtype, str) else dtype)
+
+
+def test_what_is_no_plain_function_is_refused_by_the_decorators():
+    import tack
+
+    async def coroutine(x): ...
+
+    def generator(x):
+        yield x
+
+    for decorator in (tack.kernel, tack.func):
+        for wrong in (lambda x: x, coroutine, generator, print, 3):
+            with pytest.raises(TypeError, match="tack decorates"):
+                decorator(wrong)

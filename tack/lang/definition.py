@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import math
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tack.lang.bindings import Constant, dotted_name, resolve
 from tack.lang.source import SourceFunction, read_function, stamp_file
@@ -21,13 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["FunctionDefinition", "KernelDefinition", "constant", "func"]
 
 
+_SUSPENDING: Final = 0x20 | 0x80 | 0x200
+"""The code flags of generators, coroutines and async generators; `inspect` is slow to import."""
+
+
 class _Definition:
     """A decorated function. Its source is read when first asked for."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        if not isinstance(function, types.FunctionType):
+        if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
+            what = (
+                "a lambda" if isinstance(function, types.FunctionType) else type(function).__name__
+            )
+            raise TypeError(f"tack decorates functions written with def, not {what}")
+        if function.__code__.co_flags & _SUSPENDING:
             raise TypeError(
-                f"tack decorates functions written with def, not {type(function).__name__}"
+                f"tack decorates plain functions; {function.__qualname__} is a generator or async"
             )
         self.function = function
         self.stamp = stamp_file(function.__code__.co_filename)
@@ -187,7 +197,11 @@ def constant(value: int | float, dtype: DType | None = None) -> Any:
         if not isinstance(item, float) and not -(2**63) <= item < 2**64:
             raise OverflowError(f"tack.constant({value!r}) fits no integer type of 64 bits")
     elif dtype.is_float:
-        item = float(dtype.convert(item))
+        given, item = item, float(dtype.convert(item))
+        if math.isinf(item) and not (isinstance(given, float) and math.isinf(given)):
+            raise OverflowError(
+                f"tack.constant({value!r}, tack.{dtype}) is beyond the range of {dtype}"
+            )
     elif isinstance(item, float):
         raise ValueError(f"tack.constant({value!r}, tack.{dtype}): a float is no {dtype}")
     elif not dtype.holds(item):

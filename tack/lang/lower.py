@@ -135,12 +135,19 @@ class _KernelLowering(StatementLowering):
 
     def _set_before(self, node: ast.stmt) -> None:
         """A name set before the loop: every iteration sets it anew, and the extents may use it."""
+        if isinstance(node, ast.Assert):
+            self.statement(node)
+            return
         targets = _targets(node)
         if not targets or not all(isinstance(t, ast.Name | ast.Tuple) for t in targets):
             raise self.refuse(
                 node, "before the parallel loop only names can be set, from scalars and shapes"
             )
         for name in (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
+            if name in (self.prologue or {}):
+                raise self.refuse(
+                    node, f"{name!r} is set twice before the parallel loop; use another name"
+                )
             if name in self.kernel.parameters:
                 raise self.refuse(
                     node,

@@ -78,7 +78,7 @@ class CallLowering(ExpressionLowering):
         if callee is MISSING:
             dotted = dotted_name(node.func)
             if dotted is not None and dotted.split(".")[0] not in self.frame.locals:
-                raise self.refuse(node.func, f"the name {dotted!r} is not defined")
+                raise self.undefined(node.func, dotted)
             raise self.refuse(node.func, f"{self._spelled(node)!r} cannot be called in a kernel")
         return callee
 

@@ -26,6 +26,7 @@ from tack.ir.nodes import (
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
 from tack.lang.lower_base import ArrayParameter, LoweringBase, again
 from tack.model.dtypes import DType, bool_
+from tack.model.errors import CompileError
 
 __all__ = ["BINARY", "ExpressionLowering"]
 
@@ -95,6 +96,15 @@ class ExpressionLowering(LoweringBase):
             return MISSING
         return resolve(self.frame.definition.function, dotted)
 
+    def undefined(self, node: ast.expr, dotted: str) -> CompileError:
+        """The error for a static name that stands for nothing that a kernel can use."""
+        first, _, rest = dotted.partition(".")
+        if rest and resolve(self.frame.definition.function, first) is not MISSING:
+            return self.refuse(
+                node, f"{dotted!r} is not to be had here: attributes are read of modules only"
+            )
+        return self.refuse(node, f"the name {dotted!r} is not defined")
+
     # names and literals
 
     def _lower_Constant(self, node: ast.Constant) -> Expression:
@@ -141,14 +151,20 @@ class ExpressionLowering(LoweringBase):
     def _static_value(self, node: ast.expr, dotted: str) -> Expression:
         value = self.static(node)
         if value is MISSING:
-            raise self.refuse(node, f"the name {dotted!r} is not defined")
+            raise self.undefined(node, dotted)
         if isinstance(value, Constant):
             return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
-        if isinstance(value, bool | int | float) or type(value).__module__ == "numpy":
+        if isinstance(value, bool | int | float) or hasattr(value, "__float__"):
+            name = dotted.rpartition(".")[2]
+            name = name if name == dotted else name.upper()
+            if getattr(value, "shape", ()) != ():
+                raise self.refuse(
+                    node, f"{dotted!r} is an array outside the kernel; make it a parameter"
+                )
             raise self.refuse(
                 node,
                 f"{dotted!r} is a plain {type(value).__name__} outside the kernel, which could "
-                f"change unseen; write {dotted} = tack.constant({value!r}, tack.<dtype>)",
+                f"change unseen; write {name} = tack.constant({value!r}, tack.<dtype>)",
             )
         if isinstance(value, DType) or callable(value):
             raise self.refuse(node, f"{dotted!r} is not a number; call it, or write a number")

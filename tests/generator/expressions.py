@@ -373,22 +373,38 @@ class Expressions:
 
     def _call(self, family: str, scope: Scope, depth: int) -> Term:
         known = [each for each in self.functions if each.results == (family,)]
-        text = self.call(self.pick(known), scope, depth) if known else None
-        if text is not None:
-            return Term(text)
-        return self._leaf(family, scope)
+        if not known:
+            return self._leaf(family, scope)
+        function = self.pick(known)
+        array = self._array_for(function, scope)
+        text = self.call(function, scope, depth, array)
+        if text is None:
+            return self._leaf(family, scope)
+        if array is not None and array.own and array.family == family and self.chance(50):
+            # What is loaded before the call is not what is loaded after it.
+            before, op = self.element(array, scope, 0), self.pick(_RING)
+            after = f" {self.pick(_RING)} {self.element(array, scope, 0)}" * self.chance(50)
+            return Term(f"({before} {op} {text}{after})")
+        return Term(text)
 
     def _call_b(self, scope: Scope, depth: int) -> Term:
         return self._call("B", scope, depth)
 
-    def call(self, function: Function, scope: Scope, depth: int) -> str | None:
+    def _array_for(self, function: Function, scope: Scope) -> Array | None:
+        """An array that a function can be given, if it takes one and there is one."""
+        wanted = function.array
+        arrays = [] if wanted is None else [e for e in scope.arrays if e.kind == wanted.kind]
+        return self.pick(arrays) if arrays else None
+
+    def call(
+        self, function: Function, scope: Scope, depth: int, array: Array | None = None
+    ) -> str | None:
         """A call of a device function, or `None` where no array fits it."""
         given: list[str] = []
         if function.array is not None:
-            arrays = [each for each in scope.arrays if each.kind == function.array.kind]
-            if not arrays:
+            array = array or self._array_for(function, scope)
+            if array is None:
                 return None
-            array = self.pick(arrays)
             given = [array.name, *array.own]
         names: list[str] = []
         count = len(function.parameters)

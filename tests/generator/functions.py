@@ -66,6 +66,8 @@ def _defaults(statements: Statements, parameters: list[tuple[str, str]]) -> dict
 
 def _body(statements: Statements, scope: Scope, place: Place) -> list[str]:
     lines = statements.block(scope, place, 3)
+    if any(each.own for each in scope.arrays) and statements.chance(50):
+        lines += statements.store(scope, place)
     if statements.chance(50):
         test = statements.expressions.condition(scope, 2)
         lines += [f"if {test}:", *indent(statements.returns(scope, place))]

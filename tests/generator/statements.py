@@ -63,8 +63,8 @@ class Statements:
     def statement(self, scope: Scope, place: Place) -> Lines:
         """One statement."""
         simple: list[Callable[[Scope, Place], Lines]] = [
-            self._store,
-            self._store,
+            self.store,
+            self.store,
             self._augmented_store,
             self._define,
             self._define,
@@ -232,7 +232,8 @@ class Statements:
 
     # Stores and procedures.
 
-    def _store(self, scope: Scope, place: Place) -> Lines:
+    def store(self, scope: Scope, place: Place) -> Lines:
+        """A store to an array that the iteration owns part of."""
         owned = [each for each in scope.arrays if each.own]
         if not owned:
             return self._define(scope, place)
@@ -258,7 +259,7 @@ class Statements:
                 text = self.expressions.call(function, scope, 2)
                 if text is not None:
                     return [text]
-        return self._store(scope, place)
+        return self.store(scope, place)
 
     # Control flow.
 
