@@ -8,6 +8,7 @@ round to the next. What is not declared by an assignment starts as zero.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -64,6 +65,11 @@ class _Planner:
         self._set_counts: dict[str, int] = {}
         for statement in body:
             self._collect(statement)
+        self._reads = Counter(name for statement in body for name in read_names(statement))
+        self._loops: dict[str, list[IRSequentialFor]] = {}
+        for statement in statements_of(body):
+            if isinstance(statement, IRSequentialFor):
+                self._loops.setdefault(statement.var, []).append(statement)
 
     def _collect(self, node: IRNode) -> frozenset[str]:
         """Notes which locals every statement of a tree mentions."""
@@ -82,12 +88,10 @@ class _Planner:
     def place(self, name: str) -> None:
         if not any(name in self._mentions[id(statement)] for statement in self._body):
             return
-        loops = [
-            s for s in statements_of(self._body) if isinstance(s, IRSequentialFor) and s.var == name
-        ]
+        loops = self._loops.get(name, [])
         if loops and self._only_counts(name, loops):
             self.scopes.counting.update(map(id, loops))
-        elif not reads(name, self._body):
+        elif not self._reads[name]:
             self.scopes.unread.add(name)
         else:
             self._declare(name, self._body, in_loop=False)
@@ -96,11 +100,11 @@ class _Planner:
         """Whether ``name`` is set by the heads of ``loops`` and read in their bodies alone."""
         if self._set_counts[name] != len(loops):
             return False
-        if not reads(name, self._body):
+        if not self._reads[name]:
             return True  # loops over one name may stand in each other
         if any(sets(name, loop.body) for loop in loops):
             return False
-        return sum(reads(name, loop.body) for loop in loops) == reads(name, self._body)
+        return sum(reads(name, loop.body) for loop in loops) == self._reads[name]
 
     def _declare(self, name: str, block: Sequence[Statement], in_loop: bool) -> bool:
         """Declares ``name`` in ``block`` or further inside; False where that is unsound."""

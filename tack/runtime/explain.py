@@ -64,6 +64,9 @@ def explain(kernel: _core.Kernel, *args: Any, **kwargs: Any) -> Explanation:
 
     if not isinstance(kernel, _core.Kernel):
         raise TypeError(f"tack.explain takes a kernel, not a {type(kernel).__name__}")
-    bound = inspect.signature(kernel.py_func).bind(*args, **kwargs)
+    try:
+        bound = inspect.signature(kernel.py_func).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{kernel.definition.name}: {error}") from None
     bound.apply_defaults()
     return decide(kernel.definition, tuple(bound.arguments.values()))
