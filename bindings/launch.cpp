@@ -1,5 +1,8 @@
 #include "launch.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <string>
 
@@ -67,6 +70,16 @@ bool has_no_hazard(const Launchable& variant, const PackedCall& call) {
          std::all_of(rest.begin(), rest.end(), is_fine);
 }
 
+// Before 3.14, a daemon thread that asks for the GIL while Python ends is ended by unwinding its
+// stack, which frames that may not throw turn into an abort. It sleeps instead, as 3.14 has it.
+void take_gil(PyThreadState* state) {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+}
+
 }  // namespace
 
 PyObject* launch(const Launchable& variant, PackedCall& call) {
@@ -80,7 +93,7 @@ PyObject* launch(const Launchable& variant, PackedCall& call) {
       // The variant outlives the call even if its table is cleared meanwhile (variant_table.h).
       PyThreadState* state = PyEval_SaveThread();
       entry(&kContext, call.slots, 0, total);
-      PyEval_RestoreThread(state);
+      take_gil(state);
     }
   }
   Py_RETURN_NONE;

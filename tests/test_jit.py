@@ -578,3 +578,23 @@ def test_a_loop_over_more_than_i64_holds_is_refused(load):
     )
     with pytest.raises(CompileError, match="does not hold"):
         module.kernel(np.zeros(2, np.int64))
+
+
+def test_python_may_end_while_daemon_threads_run_kernels(tmp_path):
+    script(tmp_path)
+    program = """
+        import sys, threading, time
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np, script
+        x = np.zeros(3_000_000)
+        script.kernel(x)
+        def forever():
+            while True:
+                script.kernel(x)
+        for _ in range(3):
+            threading.Thread(target=forever, daemon=True).start()
+        time.sleep(0.1)
+        print("done")
+    """
+    for _ in range(5):
+        assert run(program, tmp_path) == "done"
