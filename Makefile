@@ -10,6 +10,7 @@ DIST     := build/dist
 DEMO_ENV := build/demo-env
 PICTURES := build/demo
 DEMO_CACHE := build/demo-cache
+DEMO_LLVM := build/demo-llvm
 
 # Programs of the environment first: cmake, ninja and tack-aot come from there.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -17,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PIP      := $(VENV)/bin/python -m pip --quiet
 DEMO_PIP := $(DEMO_ENV)/bin/python -m pip --quiet
-DEMO_JIT := PATH=$(CURDIR)/$(DEMO_ENV)/bin TACK_JIT=allow TACK_CACHE_DIR=$(DEMO_CACHE) \
+DEMO_JIT := PATH=$(CURDIR)/$(DEMO_ENV)/bin PYTHONPATH=$(DEMO_LLVM) TACK_JIT=allow TACK_CACHE_DIR=$(DEMO_CACHE) \
 	$(DEMO_ENV)/bin/python examples/imagekit/jit.py
 
 PYTEST_ARGS ?= --numprocesses auto
@@ -88,7 +89,7 @@ build/imagekit.stamp: build/imagekit.sha256 $(VENV)/tack.stamp
 # scikit-image is there for its photographs only: it is never imported and its requirements stay out.
 $(DEMO_ENV)/peers.stamp:
 	$(PYTHON) -m venv --clear $(DEMO_ENV)
-	$(DEMO_PIP) install numpy scipy pillow llvmlite platformdirs
+	$(DEMO_PIP) install numpy scipy pillow
 	$(DEMO_PIP) install --no-deps scikit-image
 	@touch $@
 
@@ -96,9 +97,14 @@ $(DEMO_ENV)/wheels.stamp: build/tack.stamp build/imagekit.stamp $(DEMO_ENV)/peer
 	$(DEMO_PIP) install --force-reinstall --no-deps $(DIST)/tack_aot-*.whl $(DIST)/imagekit-*.whl
 	@touch $@
 
-# llvmlite is there for the last two steps: the demo itself fails if a prebuilt call imports it.
+# What the extra `jit` installs lies beside the environment: only the last two steps of the demo, a
+# call that nobody prebuilt and a second process that makes it again, may see it.
+$(DEMO_LLVM)/stamp: $(DEMO_ENV)/peers.stamp
+	$(DEMO_PIP) install --no-deps --upgrade --target $(DEMO_LLVM) llvmlite platformdirs
+	@touch $@
+
 # One thread for NumPy too, since kernels run on the calling thread.
-demo: $(DEMO_ENV)/wheels.stamp
+demo: $(DEMO_ENV)/wheels.stamp $(DEMO_LLVM)/stamp
 	PATH=$(CURDIR)/$(DEMO_ENV)/bin OPENBLAS_NUM_THREADS=1 \
 		$(DEMO_ENV)/bin/python examples/imagekit/demo.py \
 		--no-compiler --output $(PICTURES)
