@@ -210,3 +210,28 @@ def test_both_give_what_the_language_says(name: str, load: Load, tmp_path: Path)
     assert list(expected[: len(begins)]) == begins
     run_tack(kernel, [found, *scalars], tmp_path / "unit")
     assert not differences([expected], [found])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_casts_to_an_integer_and_back_forget_the_sign_of_zero(
+    dtype: type, load: Load, tmp_path: Path
+) -> None:
+    """gcc 12 makes a rounding of the two casts, and -0.25 became -0.0."""
+    integers = [f"{kind}{bits}" for kind in "iu" for bits in (8, 16, 32, 64)]
+    stores = "".join(
+        f"\n                y[i, {at}] = tack.{each}(x[i])" for at, each in enumerate(integers)
+    )
+    kernel = load(
+        f"""
+        @tack.kernel
+        def kernel(x, y):
+            for i in range(x.shape[0]):{stores}
+        """
+    ).kernel
+    edges = [-0.0, 0.0, -0.25, -0.99, 0.99, -1.0, -1.5, 1.0, 2.5, np.nan, np.inf, -np.inf, -1e30]
+    x = np.array(edges * 5, dtype)
+    expected, found = np.ones((x.size, 8), dtype), np.ones((x.size, 8), dtype)
+    oracle.run(kernel, [x, expected])
+    run_tack(kernel, [x, found], tmp_path / "unit")
+    assert not differences([expected], [found])
+    assert not np.signbit(found[found == 0]).any()

@@ -69,20 +69,23 @@ def pick(function: str, a: Expression, b: Expression, hold: Hold) -> Expression:
 def to_integer(value: Expression, dtype: DType, hold: Hold) -> Expression:
     """The integer of ``dtype`` towards zero: saturates, and NaN is 0.
 
-    Both limits are floats exactly: the least value, and the power of two above the greatest.
+    Both limits are floats exactly: the least value, and the power of two above the greatest. What
+    is cast is never between -1 and 0, nor -0.0: gcc 12 with ``-fno-trapping-math`` turns a cast to
+    an integer and back into a rounding, which keeps the sign of zero.
     """
     source, value = dtype_of(value), hold(value)
     low, beyond = constant(float(dtype.minimum), source), constant(float(dtype.maximum + 1), source)
-    not_nan = compare("==", value, value)
+    zero = constant(0.0, source)
+    counts = compare(">=", call("abs", value), constant(1.0, source))  # NaN does not
     if arithmetic.convert(dtype.maximum, source) == dtype.maximum:
         # The greatest value is a float too, so limiting comes first and the cast needs no branch.
         high = constant(float(dtype.maximum), source)
         raised = hold(select(compare(">", value, low), value, low))
         limited = select(compare("<", raised, high), raised, high)
         if dtype.is_signed:
-            limited = select(not_nan, hold(limited), constant(0.0, source))
+            limited = select(counts, hold(limited), zero)
         return cast(hold(limited), dtype)
-    below = constant(dtype.minimum, dtype)
-    outside = select(not_nan, below, constant(0, dtype)) if dtype.is_signed else below
+    if dtype.is_signed:
+        value = hold(select(counts, value, zero))
     inside = select(compare("<", value, beyond), cast(value, dtype), constant(dtype.maximum, dtype))
-    return select(compare(">=", value, low), inside, outside)
+    return select(compare(">", value, low), inside, constant(dtype.minimum, dtype))
