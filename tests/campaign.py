@@ -5,9 +5,8 @@ from __future__ import annotations
 import faulthandler
 import itertools
 import re
-import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,9 @@ from generator.reduce import reduced
 from harness import Unit, differences, levels, source_of
 
 from tack.errors import CompileError
+from tack.lang.lower import lower_kernel
+from tack.passes.infer import infer
+from tack.passes.resolve import resolve
 from tack.render.source import Source
 
 __all__ = ["Case", "judge", "prepare", "smallest"]
@@ -70,7 +72,23 @@ def prepare(program: Program, folder: Path) -> Case:
     if bool(refused) != bool(tack_refused):
         case.wrong = f"only tack refuses: {tack_refused}" if tack_refused else ""
         case.wrong = case.wrong or f"only the oracle refuses: {refused}"
+    elif source is not None:
+        case.wrong = _mistyped(kernel, source, oracle.check(kernel, program.bind(memory)))
     return case
+
+
+def _mistyped(kernel: Any, source: Source, types: Mapping[str, Any]) -> str:
+    """Which of the kernel's own locals has another type than the oracle says.
+
+    Values alone seldom tell: a type that is too wide shows only where something overflows.
+    """
+    function = infer(resolve(lower_kernel(kernel.definition, source.variant.signature)))
+    for name, dtype in function.locals.items():
+        found = "weak" if name in function.weak else dtype.name
+        wanted = str(types.get(name, found)).partition(" ")[0]
+        if found != wanted:
+            return f"a local has another type: {name} is {wanted}, tack has {found}"
+    return ""
 
 
 def judge(cases: Sequence[Case], folder: Path, compiled_for: Sequence[str] | None = None) -> None:
@@ -91,8 +109,10 @@ def _batch(cases: Sequence[Case], folder: Path, compiled_for: Sequence[str] | No
                 _batch([case], folder / str(number), compiled_for)
         return
     for case in cases:
+        if case.wrong:
+            continue
         (folder / "running.txt").write_text(str(case.program), encoding="utf-8")
-        faulthandler.dump_traceback_later(_PATIENCE, exit=True, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(_PATIENCE, exit=True, file=2)
         case.wrong = _compared(case, unit, levels() if compiled_for is None else compiled_for)
         faulthandler.cancel_dump_traceback_later()
 

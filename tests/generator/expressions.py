@@ -220,7 +220,7 @@ class Expressions:
         return Term(f"({left} {op} {right})")
 
     def _ring_i(self, scope: Scope, depth: int) -> Term:
-        if self.chance(10):  # on literals and weak locals alone
+        if self.chance(20):  # on literals and weak locals alone
             left, right = self._leaf("I", scope), self.literal("I")
             return Term(f"({left.text} {self.pick(_RING)} {right.text})", left.weak)
         return self._operation("I", _RING, scope, depth)
@@ -380,7 +380,7 @@ class Expressions:
         text = self.call(function, scope, depth, array)
         if text is None:
             return self._leaf(family, scope)
-        if array is not None and array.own and array.family == family and self.chance(50):
+        if array is not None and array.own and array.family == family and self.chance(75):
             # What is loaded before the call is not what is loaded after it.
             before, op = self.element(array, scope, 0), self.pick(_RING)
             after = f" {self.pick(_RING)} {self.element(array, scope, 0)}" * self.chance(50)

@@ -32,6 +32,13 @@ class Place:
     """In a device function: the families that it returns."""
 
 
+def _runs(bounds: str) -> bool:
+    """Whether a range of literals is not empty, so that its index has a value afterwards."""
+    numbers = bounds.split(", ")
+    literal = all(each.removeprefix("-").isdigit() for each in numbers)
+    return literal and bool(range(*map(int, numbers)))
+
+
 def indent(lines: Lines) -> Lines:
     """The lines one level deeper."""
     return [f"    {line}" for line in lines]
@@ -162,9 +169,11 @@ class Statements:
         return [f"{variable.name} {op} {self._operand(family, op, scope)}"]
 
     def _operand(self, family: str, op: str, scope: Scope) -> str:
-        """The right side of an augmented assignment: nothing weak alone with what may be weak."""
+        """The right side of an augmented assignment."""
         if op == "**=":
             return str(self.number(0, 3))
+        if family in ("I", "F") and op in ("+=", "-=", "*=") and self.chance(30):
+            return self.expressions.literal(family).text
         if family != "B" and self.chance(25):
             family = self.pick(["B", "I", "U"] if family == "F" else ["B"])
         return self.expressions.strong(family, scope, self._depth()).text
@@ -287,6 +296,8 @@ class Statements:
             name = scope.fresh(self.pick(NAMES))
             inner.variables.append(Variable(name, "I", writable=self.chance(30)))
         body = self.nested(inner, replace(place, loops=place.loops + 1))
+        if all(name != each.name for each in scope.variables) and _runs(bounds):
+            scope.variables.append(Variable(name, "I"))
         return [f"for {name} in range({bounds}):", *body]
 
     def _bounds(self, scope: Scope) -> str:
