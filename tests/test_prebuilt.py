@@ -213,7 +213,12 @@ def test_a_constant_set_by_other_code_before_the_first_call_is_refused(package):
 
 def test_a_helper_replaced_before_the_first_call_is_refused(package):
     kernels = package.load()
-    kernels.scaled = tack.func(lambda a, x: a)
+
+    @tack.func
+    def other(a, x):
+        return a
+
+    kernels.scaled = other
     assert "'scaled' in kernel is func" in refusal(kernels)
 
 
