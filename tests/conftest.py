@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -11,6 +12,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
+
+# `HYPOTHESIS_PROFILE=deep` looks longer, for something new; without it every run tries the same.
+settings.register_profile("default", deadline=None, derandomize=True)
+settings.register_profile("ci", settings.get_profile("default"))
+settings.register_profile("deep", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 _numbers = itertools.count()
 
