@@ -83,7 +83,10 @@ def test_generated_programs_have_no_races(some_programs: list[Program], tmp_path
                 loads, stores = touched.setdefault(byte, (set(), set()))  # noqa: B023
                 (stores if kind == "store" else loads).add(iteration)
 
-        oracle.run(kernel, program.bind(program.memory()), access=access)
+        try:
+            oracle.run(kernel, program.bind(program.memory()), access=access)
+        except oracle.OracleRefused:
+            continue  # of programs that are careless about types some are refused
         for loads, stores in touched.values():
             assert len(stores) <= 1, program
             assert not stores or loads <= stores, program
@@ -95,7 +98,10 @@ def test_the_order_of_iterations_does_not_matter(
     for program in some_programs:
         kernel = load_module(program.source, tmp_path).kernel
         forward, backward = program.memory(), program.memory()
-        oracle.run(kernel, program.bind(forward))
+        try:
+            oracle.run(kernel, program.bind(forward))
+        except oracle.OracleRefused:
+            continue
         oracle.run(kernel, program.bind(backward), order=reversed)
         for one, other in zip(forward, backward, strict=True):
             assert one.tobytes() == other.tobytes(), program
