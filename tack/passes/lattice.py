@@ -216,8 +216,10 @@ class Rules:
             raise Refusal(
                 f"{what} is an integer, not {_article(type_)}; write // or cast it: int(...)"
             )
-        if isinstance(type_, Weak) and type_.high is not None and type_.high > i64.maximum:
-            raise Refusal(f"{what} is i64, which does not hold {type_.high}")
+        if isinstance(type_, Weak) and type_.low is not None and type_.high is not None:
+            for value in (type_.low, type_.high):
+                if not i64.holds(value):
+                    raise Refusal(f"{what} is i64, which does not hold {value}")
 
     def bound(self, type_: Type, what: str) -> None:
         """Refuses what cannot be a bound of a loop."""

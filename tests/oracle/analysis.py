@@ -329,6 +329,10 @@ class _Rounds:
         t = self.type(node)
         if t is not None and not is_integer(t):
             raise OracleRefused(f"{ast.unparse(node)} is no integer")
+        if isinstance(t, WeakInt) and not (
+            t.low is None or t.high is None or -(2**63) <= t.low <= t.high < 2**63
+        ):
+            raise OracleRefused(f"{ast.unparse(node)} is beyond i64")
         return t
 
     def _shaped(self, node: ast.expr) -> ArrayType | None:
