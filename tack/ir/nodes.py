@@ -313,11 +313,15 @@ class IRParam(IRNode):
 
 @dataclass(frozen=True, slots=True)
 class WeakLocal:
-    """A local that is assigned only literals: floats, or integers from ``low`` to ``high``."""
+    """A local that is assigned only literals: floats, or integers from ``low`` to ``high``.
+
+    A temporary may be weak without being a ``literal``.
+    """
 
     floating: bool
     low: int | None = None
     high: int | None = None
+    literal: bool = False
 
 
 @dataclass(slots=True, eq=False)

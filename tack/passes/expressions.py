@@ -51,6 +51,7 @@ class Typer:
         self.rules = Rules(function.default_float)
         self._positions = function.positions
         self._names = names
+        self._transparent = function.temporaries
         self._arrays = {p.name: p.dtype for p in function.params if p.is_array}
         self._place: IRNode = function
 
@@ -143,7 +144,9 @@ class Typer:
         type_ = self._names.get(node.name)
         if type_ is None:
             raise UntypedNameError(f"the type of {node.name!r} is not known")
-        read = type_.loaded() if isinstance(type_, Weak) else type_
+        read = type_
+        if isinstance(type_, Weak) and node.name not in self._transparent:
+            read = type_.loaded()
         return Typed(IRName(node.name, self.rules.natural(read)), read)
 
     def _binary(self, node: IRBinOp) -> Typed:

@@ -24,7 +24,7 @@ _SETTERS: Final = (IRAssign, IRSequentialFor)
 
 def name_types(function: IRFunction) -> dict[str, Type | None]:
     """The type of each name that an expression may read, once ``infer`` has run."""
-    weak = {name: Weak(w.floating, w.low, w.high) for name, w in function.weak.items()}
+    weak = {name: Weak(w.floating, w.low, w.high, w.literal) for name, w in function.weak.items()}
     return {**function.locals, **weak, **_fixed_names(function)}
 
 
@@ -34,7 +34,7 @@ def infer(function: IRFunction) -> IRFunction:
     names = inference.run()
     rules = inference.typer.rules
     function.weak = {
-        name: WeakLocal(type_.floating, type_.low, type_.high)
+        name: WeakLocal(type_.floating, type_.low, type_.high, type_.literal)
         for name, type_ in names.items()
         if isinstance(type_, Weak)
     }
