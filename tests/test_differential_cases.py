@@ -153,6 +153,25 @@ CASES: dict[str, tuple[tuple[Any, ...], str, list[int]]] = {
         """,
         [300, -1],
     ),
+    "literals that are unpacked, passed and returned stay literals": (
+        (250,),
+        """
+        @tack.func
+        def by_thirty(p):
+            return p * 30
+
+        def kernel(x, a: tack.u8):
+            for i in range(1):
+                ten, many = 1 + 9, 300
+                c = d = 2 * 3
+                x[0] = a + ten
+                x[1] = a + many
+                x[2] = a + by_thirty(1 + 5)
+                x[3] = a + by_thirty(2 + 10)
+                x[4] = a + c + d
+        """,
+        [4, 550, 174, 610, 6],
+    ),
     "a parallel range counts exactly to the end of i64": (
         (2**63 - 8, 2**63 - 1),
         """
@@ -235,3 +254,31 @@ def test_casts_to_an_integer_and_back_forget_the_sign_of_zero(
     run_tack(kernel, [x, found], tmp_path / "unit")
     assert not differences([expected], [found])
     assert not np.signbit(found[found == 0]).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zero_less_zero_is_not_negative(dtype: type, load: Load, tmp_path: Path) -> None:
+    """gcc 12 takes 0.0 - x for -x where it sees that x is no -0.0, such as a cast integer."""
+    texts = [
+        "0.0 - n[i]",
+        "-tack.f64(n[i]) + 0.0",
+        "0.0 + -tack.f32(n[i])",
+        "0.0 - abs(x[i])",
+        "0.0 - (n[i] if n[i] else abs(x[i]))",
+        "tack.floor(0.1) - n[i]",
+        "0.0 - tack.sqrt(abs(x[i]))",
+        "0.0 - max(x[i], 0.0)",
+    ]
+    stores = "".join(f"\n                y[i, {at}] = {text}" for at, text in enumerate(texts))
+    kernel = load(
+        f"""
+        @tack.kernel
+        def kernel(x, n, y):
+            for i in range(x.shape[0]):{stores}
+        """
+    ).kernel
+    x, n = np.array([0.0, -0.0, 1.5, -2.0], dtype), np.array([0, 0, 3, -4], np.int32)
+    expected, found = np.ones((4, len(texts)), dtype), np.ones((4, len(texts)), dtype)
+    oracle.run(kernel, [x, n, expected])
+    run_tack(kernel, [x, n, found], tmp_path / "unit")
+    assert not differences([expected], [found])

@@ -35,7 +35,7 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
-from tack.ir.traversal import LIST_ROLES, assigned_names, child_fields, kernel_loop
+from tack.ir.traversal import LIST_ROLES, assigned_names, child_fields, kernel_loop, walk_ir
 from tack.model.dtypes import DType, bool_
 from tack.passes import float_hazards, integer_hazards
 from tack.passes.build import constant, dtype_of, negate
@@ -230,7 +230,13 @@ class _Decomposer:
         if of_integers is None:
             return None
         ranges = self.intervals.of(node.left), self.intervals.of(node.right)
-        return lambda out: of_integers(node.left, node.right, *ranges, out.hold)
+
+        def expand(out: Block) -> Expression:
+            # gcc divides both branches of a choice, and warns that a constant overflows.
+            dividend = out.hold(node.left) if _chooses(node.left) else node.left
+            return of_integers(dividend, node.right, *ranges, out.hold)
+
+        return expand
 
     def call(self, node: IRCall) -> Callable[[Block], Expression] | None:
         if node.function in ("min", "max"):
@@ -240,8 +246,17 @@ class _Decomposer:
         return None
 
 
+def _chooses(node: Expression) -> bool:
+    return any(isinstance(inner, IRIfExp) for inner in walk_ir(node))
+
+
 _INTEGER: Final = {"//": integer_hazards.floor_divide, "%": integer_hazards.remainder}
-_FLOAT: Final = {"//": float_hazards.float_floor_divide, "%": float_hazards.float_remainder}
+_FLOAT: Final = {
+    "+": float_hazards.add,
+    "-": float_hazards.subtract,
+    "//": float_hazards.float_floor_divide,
+    "%": float_hazards.float_remainder,
+}
 
 _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
     IRAssign: _Decomposer.assign,

@@ -5,7 +5,7 @@ What is read more than once is held in temporaries.
 
 from __future__ import annotations
 
-from tack.ir.nodes import Expression
+from tack.ir.nodes import Expression, IRConstant
 from tack.model.dtypes import DType
 from tack.passes import arithmetic
 from tack.passes.build import (
@@ -21,7 +21,7 @@ from tack.passes.build import (
     select,
 )
 
-__all__ = ["float_floor_divide", "float_remainder", "pick", "to_integer"]
+__all__ = ["add", "float_floor_divide", "float_remainder", "pick", "subtract", "to_integer"]
 
 
 def float_floor_divide(a: Expression, b: Expression, hold: Hold) -> Expression:
@@ -47,6 +47,26 @@ def float_remainder(a: Expression, b: Expression, hold: Hold) -> Expression:
     rest = hold(call("fmod", a, b))
     signed = select(_signs_differ(b, rest), operate("+", rest, b), rest)
     return select(compare("!=", rest, zero), signed, call("copysign", zero, b))
+
+
+def add(a: Expression, b: Expression, hold: Hold) -> Expression:
+    """``a + b``, as `subtract`: gcc makes ``x - y`` of ``x + -y`` first."""
+    if _is_zero(a) or _is_zero(b):
+        a, b = hold(a), hold(b)
+    return operate("+", a, b)
+
+
+def subtract(a: Expression, b: Expression, hold: Hold) -> Expression:
+    """``a - b``; what is taken from a literal zero is held in a local.
+
+    gcc 12 takes ``0.0 - x`` for ``-x`` where it sees that x is no -0.0, such as an integer that is
+    cast: but 0.0 - 0.0 is 0.0. Through a local it does not look.
+    """
+    return operate("-", a, hold(b) if _is_zero(a) else b)
+
+
+def _is_zero(node: Expression) -> bool:
+    return isinstance(node, IRConstant) and node.value == 0
 
 
 def _signs_differ(b: Expression, rest: Expression) -> Expression:
