@@ -144,7 +144,7 @@ def smallest(case: Case, folder: Path) -> Case:
             smaller = _one(program, folder / str(next(attempts)))
         except Exception:  # noqa: BLE001  # whatever a program without its meaning may raise
             return False
-        if _kind(smaller.wrong) != kind:
+        if not smaller.wrong or _kind(smaller.wrong) != kind:
             return False
         found = smaller
         return True

@@ -5,16 +5,16 @@ scope        what code can name at a point
 expressions  expressions of a family of types
 statements   control flow, assignments, stores
 functions    device functions
-kernels      the whole program: `programs()` is the hypothesis strategy
+kernels      the whole program: `draw()` gives one from a seed
 pairs        which constructs occurred inside which
 module       importing a program's text
 series       many programs from one seed
 reduce       a smaller program that is still wrong
 """
 
-from .kernels import programs
+from .kernels import draw
 from .module import load_module
 from .program import Program
 from .series import collect
 
-__all__ = ["Program", "collect", "load_module", "programs"]
+__all__ = ["Program", "collect", "draw", "load_module"]

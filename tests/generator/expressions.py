@@ -187,8 +187,8 @@ class Expressions:
     def _index(self, scope: Scope, depth: int) -> str:
         """An integer expression that `%` an i64 accepts."""
         known = scope.of("I")
-        if depth <= 0 and known:
-            return self.pick(known).name
+        if depth <= 0:
+            return self.pick(known).name if known else self.literal("I").text
         family = self.pick(["I", "I", "U"])
         text = self.value(family, scope, depth).text
         return f"({text})" if family == "I" else f"int({text})"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-
-from .kernels import programs
+from .kernels import draw
 from .pairs import Pair, expected, pairs_of
 from .program import Program
 
@@ -18,22 +16,7 @@ _MOST = 40
 
 def collect(count: int, start: int) -> list[Program]:
     """The first `count` programs from seed `start`, the same ones every time."""
-    found: list[Program] = []
-
-    @seed(start)
-    @settings(
-        max_examples=count,
-        phases=[Phase.generate],
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(programs())
-    def gather(program: Program) -> None:
-        found.append(program)
-
-    gather()
-    return found
+    return [draw(f"{start}/{number}") for number in range(count)]
 
 
 def complete(count: int, start: int) -> Iterator[tuple[int, list[Program]]]:

@@ -138,7 +138,7 @@ class _Rounds:
             self._stored(self.arguments[name], self.declared[name])
         self._round()
         for t in self.locals.values():
-            _held(t)
+            rules.held(t)
         kept = {
             name: t if name in self.transparent else loaded(t) for name, t in self.locals.items()
         }
@@ -294,6 +294,7 @@ class _Rounds:
                 self._truth(test)
                 t = join(self.type(body), self.type(orelse))
                 if t is not None:
+                    rules.held(t)
                     self.choices[node] = t
                 return t
             case ast.Tuple(elts=elements):
@@ -384,14 +385,6 @@ class _Rounds:
         if isinstance(node, ast.Name) and isinstance(self.locals.get(node.id), ArrayType):
             return self.locals[node.id]
         return self.type(node)
-
-
-def _held(t: Type) -> None:
-    """Refuse a local whose literals no integer type holds."""
-    if isinstance(t, WeakInt) and t.low is not None and t.high is not None:
-        held = any(each.holds(t.low, t.high) for each in (I64, U64))
-        if not held:
-            raise OracleRefused(f"{t.low} to {t.high}: no integer type holds these")
 
 
 def _known_literal(t: Type) -> Value | None:

@@ -15,6 +15,7 @@ from .types import (
     DTYPES,
     F32,
     I64,
+    U64,
     ArrayType,
     Dtype,
     OracleRefused,
@@ -38,6 +39,7 @@ __all__ = [
     "binary",
     "builtin",
     "compare",
+    "held",
     "store",
     "truth",
     "unary",
@@ -143,9 +145,19 @@ def unary(op: str, a: Type) -> Scalar:
     return _number(a)
 
 
+def held(t: Type) -> None:
+    """Refuse literals that have to be a value of some type, and that no integer type holds."""
+    if not isinstance(t, WeakInt) or t.low is None or t.high is None:
+        return
+    if not any(each.holds(t.low, t.high) for each in (I64, U64)):
+        raise OracleRefused(f"{t.low} to {t.high}: no integer type holds these")
+
+
 def compare(a: Type, b: Type) -> Scalar:
     """The type that two operands are compared at; the result is bool."""
-    return promote(a, b)
+    t = promote(a, b)
+    held(t)
+    return t
 
 
 def truth(a: Type) -> None:
@@ -157,7 +169,7 @@ def store(value: Type, dtype: Dtype) -> None:
     """Refuse a store that does not convert: floats into integers, and numbers into bool."""
     if (is_float(value) and dtype.kind != "float") or (dtype == BOOL and value != BOOL):
         raise OracleRefused(f"a {value} stored into {dtype}: cast it")
-    promote(value, value)
+    held(promote(value, value))
 
 
 def _cast(target: Callable[[], Dtype]) -> Callable[[Sequence[Type]], Typed]:
@@ -170,13 +182,16 @@ def _cast(target: Callable[[], Dtype]) -> Callable[[Sequence[Type]], Typed]:
 
 def _keeps(types: Sequence[Type]) -> Typed:
     (value,) = types
+    held(value)
     return _same(loaded(_number(value)))
 
 
 def _promotes(types: Sequence[Type]) -> Typed:
     if len(types) < 2:
         raise OracleRefused("min and max take two values or more")
-    return _same(loaded(_number(promote_all(types))))
+    t = promote_all(types)
+    held(t)
+    return _same(loaded(_number(t)))
 
 
 def _root(types: Sequence[Type]) -> Typed:
