@@ -20,6 +20,11 @@ settings.register_profile("ci", settings.get_profile("default"))
 settings.register_profile("deep", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# Tests edit modules within the second, to another text of the same length: Python, which looks at
+# the time and the size, would run what it compiled before.
+sys.dont_write_bytecode = True
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
 _numbers = itertools.count()
 
 
