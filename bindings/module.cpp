@@ -93,6 +93,8 @@ nb::tuple host_ops() {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  // Loaded kernels live as long as the process, so at its end there is nothing to warn about.
+  nb::set_leak_warnings(false);
   module.doc() = "The compiled part of tack: kernels that can be called, and their launch.";
   module.attr("ABI") = TACK_ABI;
   module.attr("HOST_OPS") = host_ops();

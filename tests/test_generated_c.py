@@ -21,8 +21,9 @@ import pytest
 from c_compiler import FLAGS, compile_c
 from harness import levels
 
+import tack
 from tack.compile import assemble, generate, symbol_of
-from tack.identity import generator_identity
+from tack.identity import generator_identity, generator_state
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
@@ -249,8 +250,23 @@ def test_the_text_is_the_same_for_every_level_and_hash_seed(tmp_path: Path) -> N
     assert len(outputs) == 1
 
 
-def test_the_identity_of_the_generator_is_a_digest() -> None:
+def test_the_identity_of_the_generator_is_a_digest_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert len(bytes.fromhex(generator_identity())) == 32
+    original = generator_identity.__wrapped__
+    shutil.copytree(tack.__path__[0], tmp_path / "tack")
+    monkeypatch.setattr(tack, "__path__", [str(tmp_path / "tack")])
+    assert original() == generator_identity()
+    state = generator_state()
+    compile_py = tmp_path / "tack" / "compile.py"
+    os.utime(compile_py, (1, 1))
+    assert generator_state() != state
+    assert original() == generator_identity()
+    (tmp_path / "tack" / "passes" / "new.py").write_text("", encoding="utf-8")
+    added = original()
+    compile_py.write_text("", encoding="utf-8")
+    assert len({generator_identity(), added, original()}) == 3
 
 
 # Compilers

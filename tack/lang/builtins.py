@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["ceil", "floor", "fma", "ndrange", "sqrt", "trunc"]
 
@@ -56,6 +58,8 @@ def sqrt(x: Any) -> Any:
 
 def fma(a: Any, b: Any, c: Any) -> Any:
     """``a * b + c`` with one rounding, in the promoted type of the three."""
+    from fractions import Fraction
+
     import numpy as np
 
     result = np.result_type(*(x if isinstance(x, np.generic) else type(x) for x in (a, b, c)))
@@ -70,6 +74,8 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 
 def _round(value: Fraction, precision: int) -> float:
     """``value`` rounded once to ``precision`` bits and the matching exponents, ties to even."""
+    from fractions import Fraction
+
     least = -149 if precision == 24 else -1074
     exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
     if abs(value) < Fraction(2) ** exponent:

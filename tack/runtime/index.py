@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 from tack.lang.definition import KernelDefinition
 from tack.model.abi import ABI
@@ -16,24 +17,23 @@ __all__ = ["PackageIndex", "index_for"]
 
 
 class PackageIndex(Record):
-    """A bundle that was read, and the folder it lies in."""
+    """What a bundle says of one kernel, and the folder it lies in."""
 
     folder: str
     bundle: Bundle
-
-    def kernel(self, name: str) -> KernelEntry | None:
-        """The entry of the kernel ``name``, or None."""
-        return next((kernel for kernel in self.bundle.kernels if kernel.name == name), None)
+    entry: KernelEntry | None
+    """The entry of the kernel; None if the bundle has none."""
 
 
-_read: dict[str, PackageIndex] = {}
+_read: dict[str, dict[str, Any]] = {}
 _lock = fork_safe_lock()
 
 
 def index_for(definition: KernelDefinition) -> PackageIndex | None:
     """The index of the package that ``definition`` belongs to, or None if it ships no bundle.
 
-    The bundle is that of the innermost package around the kernel's module that has one. Raises
+    The bundle is that of the innermost package around the kernel's module that has one; of its
+    kernels only this one is parsed, so that a first call costs no more in a large package. Raises
     `BundleError` where it is damaged, truncated or was made for something else; such a bundle is
     read again at the next call.
     """
@@ -41,11 +41,12 @@ def index_for(definition: KernelDefinition) -> PackageIndex | None:
     if found is None:
         return None
     package, folder = found
+    place = os.path.join(folder, MANIFEST)
     with _lock:
-        index = _read.get(folder)
-        if index is None:
-            index = _read[folder] = PackageIndex(folder, _load(package, folder))
-    return index
+        data = _read.get(folder) or _load(place)
+        bundle = _bundle(data, definition.name, package, place)
+        _read[folder] = data
+    return PackageIndex(folder, bundle, next(iter(bundle.kernels), None))
 
 
 def _find(module: str) -> tuple[str, str] | None:
@@ -60,15 +61,25 @@ def _find(module: str) -> tuple[str, str] | None:
     return None
 
 
-def _load(package: str, folder: str) -> Bundle:
+def _load(place: str) -> dict[str, Any]:
     import json
 
-    place = os.path.join(folder, MANIFEST)
     try:
         with open(place, encoding="utf-8") as file:
             data = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
         raise BundleError(f"{place}: the bundle cannot be read ({error}); reinstall") from None
+    if not isinstance(data, dict):
+        raise BundleError(f"{place}: the bundle is damaged: the document is not an object")
+    return data
+
+
+def _bundle(data: dict[str, Any], kernel: str, package: str, place: str) -> Bundle:
+    """The bundle without its other kernels."""
+    rows = data.get("kernels")
+    if isinstance(rows, list):
+        own = [row for row in rows if not isinstance(row, dict) or row.get("name") == kernel]
+        data = data | {"kernels": own, "skipped": []}
     bundle = Bundle.from_json(data, place)
     if bundle.package != package:
         raise BundleError(f"{place}: the bundle is of {bundle.package!r}, not of {package!r}")

@@ -16,14 +16,14 @@ from tack import _core
 from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
 from tack.model.errors import BundleError, CompileError, ToolchainError
-from tack.model.keys import build_key, source_key
+from tack.model.keys import build_key, digest, source_key
 from tack.model.launch import Launch
 from tack.model.locks import fork_safe_lock
 from tack.model.record import Record
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
-from tack.runtime.cache import default_cache
+from tack.runtime.cache import Cache, default_cache
 from tack.runtime.launching import launchable
 from tack.runtime.settings import log
 
@@ -130,15 +130,13 @@ def _toolchain() -> Toolchain:
 
 
 def _compile(variant: Variant, before: Callable[[], None]) -> Compiled:
-    from tack.identity import generator_identity
-
     definition = variant.kernel
     assert isinstance(definition, KernelDefinition)
     toolchain = _toolchain()
-    source = source_key(definition.fingerprint().digest, variant.signature, variant.options)
-    key = build_key(source, variant.target, generator_identity(), toolchain.identity())
-    before()
     cache = default_cache()
+    source = source_key(definition.fingerprint().digest, variant.signature, variant.options)
+    key = build_key(source, variant.target, _generator(cache), toolchain.identity())
+    before()
     if cache is not None and cache.reason is not None:
         log("debug", "the disk cache is off: %s", cache.reason)
     found = cache.get(key) if cache is not None else None
@@ -147,6 +145,21 @@ def _compile(variant: Variant, before: Callable[[], None]) -> Compiled:
         if compiled is not None:
             return compiled
     return _compile_anew(variant, toolchain, key)
+
+
+def _generator(cache: Cache | None) -> str:
+    """The identity of the code generator, remembered for as long as nobody touches its files."""
+    from tack.identity import generator_identity, generator_state
+
+    if cache is None:
+        return generator_identity()
+    key = digest("tack generator", generator_state())
+    found = cache.get(key)
+    if found is not None and isinstance(found[0].get("identity"), str):
+        identity: str = found[0]["identity"]
+        return identity
+    cache.put(key, {"identity": generator_identity()}, b"")
+    return generator_identity()
 
 
 def _load_entry(

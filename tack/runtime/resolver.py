@@ -59,7 +59,7 @@ def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
         package = definition.module.partition(".")[0]
         note = f"the package {package!r} ships no bundle (no _tack/manifest.json); build its wheel"
         return Resolution(replace(shown, notes=(note,)), free, bundled=False)
-    entry = index.kernel(definition.name)
+    entry = index.entry
     if entry is None or entry.parameters != definition.parameters:
         what = "has other parameters" if entry else "is not among the kernels"
         note = f"{definition.name} {what} of the bundle in {index.folder}"
