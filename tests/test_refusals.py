@@ -174,6 +174,8 @@ STATEMENTS = {
 KERNELS = {
     "def kernel(x): pass": "has 0",
     "def kernel(x):\n  for i in range(3): pass\n  for i in range(3): pass": "make two kernels",
+    "def kernel(x):\n  if x[0] > 3:\n    for i in range(3): pass": "stands at its top level",
+    "def kernel(x):\n  while x:\n    if x:\n      for i in range(3): pass": "at its top level",
     "def kernel(x):\n  for i in range(3): pass\n  x[0] = 1.0": "after the parallel loop",
     "def kernel(x):\n  x[0] = 1.0\n  for i in range(3): pass": "only names can be set",
     "def kernel(x):\n  n = x[0]\n  for i in range(n): pass": "reads no array elements",
