@@ -243,10 +243,12 @@ class _KernelLowering(StatementLowering):
         target = node.target
         targets = list(target.elts) if isinstance(target, ast.Tuple) else [target]
         if len(targets) != len(extents) or not isinstance(target, ast.Tuple):
+            if len(extents) == 1:
+                raise self.refuse(call, "tack.ndrange of 1 extent gives tuples; write range(...)")
             raise self.refuse(
                 target,
                 f"tack.ndrange of {len(extents)} extents gives {len(extents)} indices; "
-                f"write {', '.join('ijk'[: len(extents)])}{',' * (len(extents) == 1)}",
+                f"write {', '.join('ijk'[: len(extents)])}",
             )
         names: list[str] = []
         first: list[Statement] = []

@@ -171,10 +171,12 @@ class ExpressionLowering(LoweringBase):
                 raise self.refuse(
                     node, f"{dotted!r} is an array outside the kernel; make it a parameter"
                 )
+            # The source's own words, where they are there to be copied: inf is no name in Python.
+            shown = repr(value) if name == dotted else dotted
             raise self.refuse(
                 node,
                 f"{dotted!r} is a plain {type(value).__name__} outside the kernel, which could "
-                f"change unseen; write {name} = tack.constant({value!r}, tack.<dtype>)",
+                f"change unseen; write {name} = tack.constant({shown}, tack.<dtype>)",
             )
         if isinstance(value, DType) or callable(value):
             raise self.refuse(node, f"{dotted!r} is not a number; call it, or write a number")
