@@ -9,6 +9,7 @@ VENV     := .venv
 DIST     := build/dist
 DEMO_ENV := build/demo-env
 PICTURES := build/demo
+GALLERY  := build/gallery
 DEMO_CACHE := build/demo-cache
 DEMO_LLVM := build/demo-llvm
 
@@ -24,6 +25,8 @@ DEMO_JIT := PATH=$(CURDIR)/$(DEMO_ENV)/bin PYTHONPATH=$(DEMO_LLVM) TACK_JIT=allo
 PYTEST_ARGS ?= --numprocesses auto
 MYPY_ARGS   := --strict --config-file $(CURDIR)/pyproject.toml
 PROGRAMS    := examples/imagekit/src/imagekit $(wildcard examples/imagekit/*.py .ci/*.py)
+# A group of its own: mypy takes one demo.py at a time.
+PROGRAMS_2  := examples/gallery/src/gallery $(wildcard examples/gallery/*.py)
 C_FILES     := $(wildcard bindings/*.cpp bindings/*.h templates/c/*.h benchmarks/*.c)
 
 # What looks at the installed tree runs elsewhere: in the checkout it would find tack without
@@ -36,15 +39,16 @@ digests = mkdir -p $(@D) && find $(1) -type f -not -name '*.pyc' -not -path '*/b
 	&& if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint ruff mypy imports clang-format bench clean FORCE
+.PHONY: help demo gallery test lint ruff mypy imports clang-format bench clean FORCE
 FORCE:
 
 help:
-	@echo 'make demo   build tack and examples/imagekit into wheels and run them without a compiler'
-	@echo 'make test   run all tests against an installed tack'
-	@echo 'make lint   run ruff, mypy, import-linter and clang-format'
-	@echo 'make bench  time calls and starts (CPU)'
-	@echo 'make clean  remove .venv and build'
+	@echo 'make demo     build tack and examples/imagekit into wheels and run them without a compiler'
+	@echo 'make gallery  build examples/gallery into a wheel and run its programs beside NumPy'
+	@echo 'make test     run all tests against an installed tack'
+	@echo 'make lint     run ruff, mypy, import-linter and clang-format'
+	@echo 'make bench    time calls and starts (CPU)'
+	@echo 'make clean    remove .venv and build'
 
 # --- the environment that builds and tests -------------------------------------------------------
 
@@ -112,6 +116,24 @@ demo: $(DEMO_ENV)/wheels.stamp $(DEMO_LLVM)/stamp
 	$(DEMO_JIT) --expect compiled
 	$(DEMO_JIT) --expect cached
 
+# --- the gallery, in the same environment --------------------------------------------------------
+
+build/gallery.sha256: FORCE
+	@$(call digests,examples/gallery)
+
+build/gallery.stamp: build/gallery.sha256 $(VENV)/tack.stamp
+	rm -f $(DIST)/gallery-*.whl
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) examples/gallery
+	@touch $@
+
+$(DEMO_ENV)/gallery.stamp: build/gallery.stamp $(DEMO_ENV)/wheels.stamp
+	$(DEMO_PIP) install --force-reinstall --no-deps $(DIST)/gallery-*.whl
+	@touch $@
+
+gallery: $(DEMO_ENV)/gallery.stamp
+	PATH=$(CURDIR)/$(DEMO_ENV)/bin OPENBLAS_NUM_THREADS=1 TACK_JIT=forbid \
+		$(DEMO_ENV)/bin/python examples/gallery/demo.py --output $(GALLERY)
+
 # --- checks --------------------------------------------------------------------------------------
 
 test: $(VENV)/tack.stamp
@@ -128,6 +150,7 @@ ruff: $(VENV)/tack.stamp
 mypy: $(VENV)/tack.stamp
 	$(FROM_BUILD)/mypy $(MYPY_ARGS) --package tack
 	$(FROM_BUILD)/mypy $(MYPY_ARGS) $(addprefix $(CURDIR)/,$(PROGRAMS))
+	$(FROM_BUILD)/mypy $(MYPY_ARGS) $(addprefix $(CURDIR)/,$(PROGRAMS_2))
 
 imports: $(VENV)/tack.stamp
 	$(FROM_BUILD)/import-linter lint --no-logo $(CURDIR)/pyproject.toml

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
+import os
+import shutil
+import subprocess
+import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
+
+from tack.aot.cmake import cmake_dir
 from tack.aot.manifest import Manifest, read_manifest
 from tack.aot.plan import Plan, make_plan
 
-__all__ = ["KERNELS", "MANIFEST", "Project", "module_of"]
+__all__ = ["KERNELS", "MANIFEST", "Project", "build_wheel", "made_once", "module_of", "only"]
 
 KERNELS = """
     import tack
@@ -111,3 +120,42 @@ class Project:
 def module_of(lines: str) -> str:
     """A module with one kernel ``k`` of that text."""
     return "import tack\n\n\n@tack.kernel\n" + textwrap.dedent(lines)
+
+
+def build_wheel(package: Path, out: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """``pip wheel`` of a package; its wheel is the one file in ``out``."""
+    command = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps"]
+    command += ["--no-index", "--disable-pip-version-check", "--wheel-dir", str(out), str(package)]
+    if not entry_points(group="cmake.root", name="tack"):  # a checkout that is not installed
+        command.append(f"-Ccmake.define.tack_DIR={cmake_dir()}")
+    return subprocess.run(
+        command,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def only(folder: Path) -> Path:
+    """The one file in a folder."""
+    (path,) = folder.iterdir()
+    return path
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that ``make`` fills in one of the processes of a test run; the others find it."""
+    base = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder = base / name
+    with (base / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            unfinished = folder.with_suffix(".new")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            make(unfinished)
+            unfinished.rename(folder)
+    return folder

@@ -11,40 +11,18 @@ import subprocess
 import sys
 import venv
 import zipfile
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
 import pytest
 from harness import levels
+from projects import build_wheel, only
 
-from tack.aot.cmake import cmake_dir
 from tack.aot.report import inspect
 from tack.aot.skeleton import write_package
 from tack.aot.tools import find_tool
 
 pytestmark = pytest.mark.skipif("x86-64-v2" not in levels(), reason="builds for x86-64")
-
-
-def build_wheel(package: Path, out: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``pip wheel`` of a package; its wheel is the one file in ``out``."""
-    command = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps"]
-    command += ["--no-index", "--disable-pip-version-check", "--wheel-dir", str(out), str(package)]
-    if not entry_points(group="cmake.root", name="tack"):  # a checkout that is not installed
-        command.append(f"-Ccmake.define.tack_DIR={cmake_dir()}")
-    return subprocess.run(
-        command,
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, **environment},
-    )
-
-
-def only(folder: Path) -> Path:
-    (path,) = folder.iterdir()
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -123,6 +123,15 @@ class _KernelLowering(StatementLowering):
         loops = [s for s in body if isinstance(s, ast.For)]
         if len(loops) != 1:
             where = loops[1] if loops else self.node
+            inside = next(
+                (s for s in body if any(isinstance(n, ast.For) for n in ast.walk(s))), None
+            )
+            if not loops and inside is not None:
+                raise self.refuse(
+                    inside,
+                    "the parallel loop of a kernel stands at its top level, inside of no other "
+                    "statement; decide in the loop, or in Python around the call",
+                )
             raise self.refuse(
                 where,
                 f"a kernel has one outermost parallel loop, and this one has {len(loops)}; "
@@ -234,10 +243,12 @@ class _KernelLowering(StatementLowering):
         target = node.target
         targets = list(target.elts) if isinstance(target, ast.Tuple) else [target]
         if len(targets) != len(extents) or not isinstance(target, ast.Tuple):
+            if len(extents) == 1:
+                raise self.refuse(call, "tack.ndrange of 1 extent gives tuples; write range(...)")
             raise self.refuse(
                 target,
                 f"tack.ndrange of {len(extents)} extents gives {len(extents)} indices; "
-                f"write {', '.join('ijk'[: len(extents)])}{',' * (len(extents) == 1)}",
+                f"write {', '.join('ijk'[: len(extents)])}",
             )
         names: list[str] = []
         first: list[Statement] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, Final
 
 from tack.ir.nodes import (
@@ -27,6 +28,7 @@ from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
 from tack.lang.lower_base import ArrayParameter, LoweringBase, again
 from tack.model.dtypes import DType, bool_
 from tack.model.errors import CompileError
+from tack.model.spelling import advice
 
 __all__ = ["BINARY", "ExpressionLowering"]
 
@@ -99,6 +101,14 @@ class ExpressionLowering(LoweringBase):
     def undefined(self, node: ast.expr, dotted: str) -> CompileError:
         """The error for a static name that stands for nothing that a kernel can use."""
         first, _, rest = dotted.partition(".")
+        owner, _, name = dotted.rpartition(".")
+        module = resolve(self.frame.definition.function, owner) if rest else MISSING
+        if isinstance(module, ModuleType):
+            known = getattr(module, "__all__", dir(module))
+            near = advice(name, [each for each in known if not each.startswith("_")])
+            return self.refuse(
+                node, f"{owner} has no {name!r}" + (f"; {near}" if near.endswith("?") else "")
+            )
         if rest and resolve(self.frame.definition.function, first) is not MISSING:
             return self.refuse(
                 node, f"{dotted!r} is not to be had here: attributes are read of modules only"
@@ -161,10 +171,12 @@ class ExpressionLowering(LoweringBase):
                 raise self.refuse(
                     node, f"{dotted!r} is an array outside the kernel; make it a parameter"
                 )
+            # The source's own words, where they are there to be copied: inf is no name in Python.
+            shown = repr(value) if name == dotted else dotted
             raise self.refuse(
                 node,
                 f"{dotted!r} is a plain {type(value).__name__} outside the kernel, which could "
-                f"change unseen; write {name} = tack.constant({value!r}, tack.<dtype>)",
+                f"change unseen; write {name} = tack.constant({shown}, tack.<dtype>)",
             )
         if isinstance(value, DType) or callable(value):
             raise self.refuse(node, f"{dotted!r} is not a number; call it, or write a number")
