@@ -71,9 +71,6 @@ _REFUSED: Final[dict[type[ast.expr], str]] = {
     ast.Set: "a set is not part of the kernel language",
     ast.JoinedStr: "text is not part of the kernel language",
     ast.Starred: "'*' is not part of the kernel language; write the values out",
-    ast.Await: "'await' is not part of the kernel language",
-    ast.Yield: "'yield' is not part of the kernel language",
-    ast.YieldFrom: "'yield' is not part of the kernel language",
     ast.Slice: "slices are not built yet; index single elements in a loop",
     ast.Tuple: "a tuple has no value here; unpack it into names",
 }

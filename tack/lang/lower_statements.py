@@ -42,8 +42,6 @@ _REFUSED: Final[dict[str, str]] = {
     "Try": "'try' is not part of the kernel language",
     "TryStar": "'try' is not part of the kernel language",
     "With": "'with' is not part of the kernel language",
-    "AsyncWith": "'with' is not part of the kernel language",
-    "AsyncFor": "'async' is not part of the kernel language",
     "FunctionDef": "a nested definition is not part of the kernel language; define it outside",
     "AsyncFunctionDef": "'async' is not part of the kernel language",
     "ClassDef": "a class cannot be defined in a kernel",
@@ -54,7 +52,6 @@ _REFUSED: Final[dict[str, str]] = {
     "Delete": "'del' is not part of the kernel language",
     "Raise": "'raise' is not part of the kernel language",
     "Match": "'match' is not part of the kernel language; write if/elif",
-    "TypeAlias": "a type alias cannot stand in a kernel",
 }
 
 
