@@ -89,7 +89,13 @@ def record(plan: Plan) -> Bundle:
 def _entry(source: Source) -> VariantEntry:
     variant = source.variant
     return VariantEntry(
-        variant.signature, variant.target, variant.options, source.source_key, source.launch
+        variant.signature,
+        variant.target,
+        variant.options,
+        source.source_key,
+        source.launch,
+        source.modules,
+        source.captured,
     )
 
 

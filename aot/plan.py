@@ -219,6 +219,8 @@ class _Generator:
 def _modules(tree: SourceTree, kernels: Sequence[KernelPlan]) -> dict[str, tuple[Path, str]]:
     """File and digest of each module that contributed to a kernel, by name."""
     names = {name for kernel in kernels for name in kernel.definition.fingerprint().modules}
+    sources = (source for kernel in kernels for unit in kernel.units for source in unit.sources)
+    names.update(name for source in sources for name in source.modules)
     found: dict[str, tuple[Path, str]] = {}
     for name in sorted(names):
         described = tree.describe(name)

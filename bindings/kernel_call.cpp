@@ -2,6 +2,7 @@
 #include <Python.h>
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -46,14 +47,40 @@ nb::object tuple_of(PyObject* const* arguments, std::size_t count) {
   return result;
 }
 
-// Asks for a variant that takes the arguments, and keeps it.
-const Launchable& resolve_miss(KernelObject* kernel, PyObject* const* arguments) {
+// Asks for a variant that takes the arguments: a Launchable, or a pair of it and an expansion.
+nb::object resolve_miss(KernelObject* kernel, PyObject* const* arguments) {
   const KernelState& state = kernel->state();
   const nb::object callback = state.on_miss;
   if (!callback.is_valid()) raise(PyExc_RuntimeError, "this kernel is being destroyed");
-  const nb::object launchable = callback(nb::handle(reinterpret_cast<PyObject*>(kernel)),
-                                         tuple_of(arguments, state.annotated.size()));
-  return insert_variant(kernel, launchable);
+  return callback(nb::handle(reinterpret_cast<PyObject*>(kernel)),
+                  tuple_of(arguments, state.annotated.size()));
+}
+
+[[noreturn]] void refuse_answer(KernelObject* kernel, const Launchable& resolved) {
+  raise(PyExc_RuntimeError, display_name(reinterpret_cast<PyObject*>(kernel)) + ": the variant " +
+                                resolved.label() +
+                                ", found for these arguments, does not take them");
+}
+
+// Whether the values of a call, numbers of any type among them, fit the variant; packs them.
+bool pack_held(const TemplatedVariant& entry, PyObject* const* flat, PackedCall& call) {
+  if (pack(entry.variant, flat, call)) return true;
+  const PlainArguments plain(flat, entry.variant.size());
+  return plain.are_new() && pack(entry.variant, plain.data(), call);
+}
+
+// Calls one variant that takes templates, if the arguments fit it.
+bool try_templated(KernelObject* kernel, TemplatedVariant& entry, PyObject* const* arguments,
+                   PyObject*& result) {
+  PyObject* flat[kMaxParameters];
+  if (!entry.expansion.expand(arguments, flat)) return false;
+  const HeldCall held(entry, flat);
+  PackedCall call;
+  if (!pack_held(entry, flat, call)) return false;
+  kernel->state().templated.remember(entry);
+  kernel->state().variants.forget_last();
+  result = launch(entry.variant, call);
+  return true;
 }
 
 // Every call that has left the warm path, in order of likelihood.
@@ -67,14 +94,22 @@ PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
   if (last != nullptr && plain.are_new() && pack(*last, plain.data(), call)) {
     return launch(*last, call);
   }
+  PyObject* result = nullptr;
+  for (std::size_t i = 0; i < state.templated.size(); ++i) {
+    if (try_templated(kernel, state.templated[i], arguments, result)) return result;
+  }
   if (const Launchable* found = state.variants.find(plain.data(), count, call)) {
     return launch(*found, call);
   }
-  const Launchable& resolved = resolve_miss(kernel, arguments);
+  const nb::object answer = resolve_miss(kernel, arguments);
+  if (PyTuple_CheckExact(answer.ptr()) && PyTuple_GET_SIZE(answer.ptr()) == 2) {
+    TemplatedVariant& entry = insert_templated(kernel, answer[0], answer[1]);
+    if (try_templated(kernel, entry, arguments, result)) return result;
+    refuse_answer(kernel, entry.variant);
+  }
+  const Launchable& resolved = insert_variant(kernel, answer);
   if (pack(resolved, plain.data(), call)) return launch(resolved, call);
-  raise(PyExc_RuntimeError, display_name(reinterpret_cast<PyObject*>(kernel)) + ": the variant " +
-                                resolved.label() +
-                                ", found for these arguments, does not take them");
+  refuse_answer(kernel, resolved);
 }
 
 [[gnu::noinline]] PyObject* leave_warm_path(KernelObject* kernel,
@@ -90,25 +125,52 @@ PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
   return launch(variant, call);
 }
 
+// Runs a variant whose work is not worth releasing the GIL; false if it is none of those.
+[[gnu::always_inline]] inline bool run_small(const Launchable& variant, PackedCall& call,
+                                             std::uint64_t elements) {
+  if (TACK_UNLIKELY(!variant.is_simple())) return false;
+  const std::int64_t total = call.slots[variant.slot_of_extent()].i64;
+  // The bound is a power of two, so that one number stands for both; a negative extent is large.
+  if (TACK_UNLIKELY((static_cast<std::uint64_t>(total) | elements) >= kReleaseGilFrom)) {
+    return false;
+  }
+  if (TACK_UNLIKELY(!lie_apart(variant.first_hazards(), variant.first_hazard_count(), call))) {
+    return false;
+  }
+  if (TACK_LIKELY(total != 0)) variant.noalias()(&kContext, call.slots, 0, total);
+  return true;
+}
+
+// The call whose arguments are like those of the one before, some of them templates.
+[[gnu::noinline]] PyObject* call_templated(KernelObject* kernel,
+                                           PyObject* const* arguments) noexcept {
+  TemplatedVariant* last = kernel->state().templated.last();
+  if (last == nullptr) return leave_warm_path(kernel, arguments);
+  PyObject* flat[kMaxParameters];
+  PackedCall call;
+  std::uint64_t elements = 0;
+  if (TACK_UNLIKELY(!last->expansion.expand(arguments, flat)) ||
+      TACK_UNLIKELY(!warm::pack_first(last->variant, flat, elements, call))) {
+    return leave_warm_path(kernel, arguments);
+  }
+  if (TACK_LIKELY(run_small(last->variant, call, elements))) Py_RETURN_NONE;
+  call.elements = elements;
+  if (!pack_remainder(last->variant, flat, call)) return leave_warm_path(kernel, arguments);
+  const HeldCall held(*last, flat);
+  return launch(last->variant, call);
+}
+
 // `arguments` has one object for each parameter.
 [[gnu::always_inline]] inline PyObject* call_warm(KernelObject* kernel,
                                                   PyObject* const* arguments) {
   const Launchable* last = kernel->state().variants.last();
-  if (TACK_UNLIKELY(last == nullptr)) return leave_warm_path(kernel, arguments);
+  if (TACK_UNLIKELY(last == nullptr)) return call_templated(kernel, arguments);
   PackedCall call;
   std::uint64_t elements = 0;
   if (TACK_UNLIKELY(!warm::pack_first(*last, arguments, elements, call))) {
     return leave_warm_path(kernel, arguments);
   }
-  if (TACK_LIKELY(last->is_simple())) {
-    const std::int64_t total = call.slots[last->slot_of_extent()].i64;
-    // The bound is a power of two, so that one number stands for both; a negative extent is large.
-    if (TACK_LIKELY((static_cast<std::uint64_t>(total) | elements) < kReleaseGilFrom) &&
-        TACK_LIKELY(lie_apart(last->first_hazards(), last->first_hazard_count(), call))) {
-      if (TACK_LIKELY(total != 0)) last->noalias()(&kContext, call.slots, 0, total);
-      Py_RETURN_NONE;
-    }
-  }
+  if (TACK_LIKELY(run_small(*last, call, elements))) Py_RETURN_NONE;
   call.elements = elements;
   return finish_warm_call(kernel, *last, arguments, call);
 }
@@ -142,6 +204,26 @@ const Launchable& insert_variant(KernelObject* kernel, nb::handle launchable) {
   variant.expect_parameters(kernel->state().annotated);
   kernel->state().variants.insert(variant, nb::borrow(launchable));
   return variant;
+}
+
+TemplatedVariant& insert_templated(KernelObject* kernel, nb::handle launchable,
+                                   nb::handle expansion) {
+  if (!nb::isinstance<Launchable>(launchable)) {
+    raise(PyExc_TypeError, "a Launchable was expected");
+  }
+  const auto& variant = *nb::inst_ptr<Launchable>(launchable);
+  auto entry = std::make_unique<TemplatedVariant>(variant, nb::borrow(launchable), expansion);
+  const std::vector<bool>& annotated = kernel->state().annotated;
+  if (entry->expansion.arguments() != annotated.size()) {
+    raise(PyExc_ValueError, "the expansion has another number of arguments than the kernel");
+  }
+  std::vector<bool> flat(variant.size());
+  for (std::size_t i = 0; i < flat.size(); ++i) {
+    const int argument = entry->expansion.argument_of(i);
+    flat[i] = argument >= 0 && annotated[static_cast<std::size_t>(argument)];
+  }
+  variant.expect_parameters(flat);
+  return kernel->state().templated.insert(std::move(entry));
 }
 
 }  // namespace tack

@@ -11,6 +11,7 @@
 
 #include "call_binding.h"
 #include "exceptions.h"
+#include "template_table.h"
 #include "variant_table.h"
 
 namespace tack {
@@ -26,6 +27,7 @@ struct KernelState {
         on_miss(nb::borrow(on_miss_)) {}
 
   VariantTable variants;
+  TemplateTable templated;
   CallBinding binding;
   std::vector<bool> annotated;  // by parameter
   nb::object py_func;
@@ -57,5 +59,9 @@ PyObject* call_kernel(PyObject* self, PyObject* const* arguments, std::size_t fl
 // Adds a variant. Raises TypeError if `launchable` is no Launchable, ValueError if it cannot be one
 // of this kernel.
 const Launchable& insert_variant(KernelObject* kernel, nb::handle launchable);
+
+// Adds a variant that takes templates, with the plan that takes arguments apart. Raises likewise.
+TemplatedVariant& insert_templated(KernelObject* kernel, nb::handle launchable,
+                                   nb::handle expansion);
 
 }  // namespace tack

@@ -74,6 +74,7 @@ int kernel_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(state.definition.ptr());
     Py_VISIT(state.on_miss.ptr());
     if (const int result = state.binding.traverse(visit, arg)) return result;
+    if (const int result = state.templated.traverse(visit, arg)) return result;
     return state.variants.traverse(visit, arg);
   }
   return 0;
@@ -88,6 +89,7 @@ int kernel_clear(PyObject* self) {
     state.definition.reset();
     state.on_miss.reset();
     state.binding.clear();
+    state.templated.clear();
     state.variants.drop_references();
   }
   return 0;
@@ -208,13 +210,29 @@ void add_kernel_type(nb::module_& module) {
              "Launchable whenever no variant takes the arguments.");
   module.def(
       "install",
-      [](nb::handle kernel, nb::handle launchable) {
-        insert_variant(checked_kernel(kernel), launchable);
+      [](nb::handle kernel, nb::handle launchable, nb::handle expansion) {
+        if (expansion.is_none()) {
+          insert_variant(checked_kernel(kernel), launchable);
+        } else {
+          insert_templated(checked_kernel(kernel), launchable, expansion);
+        }
       },
-      nb::arg("kernel"), nb::arg("launchable"), "Adds a variant ahead of any call.");
+      nb::arg("kernel"), nb::arg("launchable"), nb::arg("expansion") = nb::none(),
+      "Adds a variant ahead of any call; with templates, how a call takes these apart.");
   module.def(
-      "uninstall", [](nb::handle kernel) { checked_kernel(kernel)->state().variants.clear(); },
+      "uninstall",
+      [](nb::handle kernel) {
+        checked_kernel(kernel)->state().variants.clear();
+        checked_kernel(kernel)->state().templated.clear();
+      },
       nb::arg("kernel"), "Forgets every variant of the kernel.");
+  module.def(
+      "retire", [](nb::handle kernel) { checked_kernel(kernel)->state().templated.retire(); },
+      nb::arg("kernel"), "Forgets the variants of classes that were collected.");
+  module.def(
+      "templated_count",
+      [](nb::handle kernel) { return checked_kernel(kernel)->state().templated.size(); },
+      nb::arg("kernel"), "How many plans the kernel has for calls with templates. For tests.");
 }
 
 }  // namespace tack

@@ -25,6 +25,9 @@ class VariantTable {
   // The variant that answered last, or null. To be tried before find().
   const Launchable* last() const { return last_.load(std::memory_order_acquire); }
 
+  // The next call may be for another kind of variant: last() is null until find() has an answer.
+  void forget_last() { last_.store(nullptr, std::memory_order_release); }
+
   // The variant that takes these arguments, which are packed into `call`, or null.
   const Launchable* find(PyObject* const* arguments, std::size_t count, PackedCall& call);
 

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from tack.lang.array import Array
     from tack.lang.builtins import ceil, floor, fma, ndrange, sqrt, trunc
     from tack.lang.definition import constant, func
+    from tack.lang.template import (
+        classify_template_attrs,
+        device_class,
+        template_scope,
+        template_tree,
+    )
+    from tack.lang.template_spec import spec
     from tack.model.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
     from tack.runtime.explain import explain
 
@@ -32,7 +39,12 @@ _HOMES: Final[dict[str, str]] = (
         "explain": "tack.runtime.explain",
         "func": "tack.lang.definition",
         "kernel": "tack.decorator",
+        "spec": "tack.lang.template_spec",
     }
+    | dict.fromkeys(
+        ("classify_template_attrs", "device_class", "template_scope", "template_tree"),
+        "tack.lang.template",
+    )
     | dict.fromkeys(
         ("bool_", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
         "tack.model.dtypes",
@@ -45,7 +57,9 @@ __all__ = [
     "Array",
     "bool_",
     "ceil",
+    "classify_template_attrs",
     "constant",
+    "device_class",
     "errors",
     "explain",
     "f32",
@@ -59,7 +73,10 @@ __all__ = [
     "i64",
     "kernel",
     "ndrange",
+    "spec",
     "sqrt",
+    "template_scope",
+    "template_tree",
     "trunc",
     "u8",
     "u16",

@@ -14,6 +14,8 @@ __all__ = [
     "evaluate_host",
     "install",
     "make_kernel",
+    "retire",
+    "templated_count",
     "uninstall",
 ]
 
@@ -22,6 +24,9 @@ HOST_OPS: Final[tuple[str, ...]]
 
 # Lists or tuples, as JSON or Python code gives them.
 _Entry: TypeAlias = Sequence[Any]
+
+# How a call takes its template arguments apart; tack.runtime.expansion makes it.
+Expansion: TypeAlias = Sequence[Any]
 
 @final
 class Kernel:
@@ -79,9 +84,11 @@ def make_kernel(
     definition: object,
     parameters: tuple[str, ...],
     annotated: tuple[bool, ...],
-    on_miss: Callable[[Kernel, tuple[Any, ...]], Launchable],
+    on_miss: Callable[[Kernel, tuple[Any, ...]], Launchable | tuple[Launchable, Expansion]],
 ) -> Kernel: ...
-def install(kernel: Kernel, launchable: Launchable) -> None: ...
+def install(kernel: Kernel, launchable: Launchable, expansion: Expansion | None = None) -> None: ...
 def uninstall(kernel: Kernel) -> None: ...
+def retire(kernel: Kernel) -> None: ...
+def templated_count(kernel: Kernel) -> int: ...
 def cpu_levels() -> list[str]: ...
 def evaluate_host(host: Sequence[_Entry], slots: Sequence[int], loops: int) -> list[int]: ...

@@ -73,8 +73,17 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
     symbol = symbol_of(variant)
     launch = plan_launch(function, kernel_loop(function).extents, layout, symbol)
     text = renderer.render(function, launch, symbol)
-    key = source_key(definition.fingerprint().digest, variant.signature, variant.options)
-    return Source(variant, text, launch, key)
+    fingerprint = definition.fingerprint(variant.signature)
+    key = source_key(fingerprint.digest, variant.signature, variant.options)
+    own = definition.fingerprint()
+    return Source(
+        variant,
+        text,
+        launch,
+        key,
+        modules=tuple(name for name in fingerprint.modules if name not in own.modules),
+        captured=tuple(item for item in fingerprint.captured if item not in own.captured),
+    )
 
 
 def assemble(unit_name: str, sources: Sequence[Source], renderer: Renderer) -> str:

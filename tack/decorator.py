@@ -51,7 +51,9 @@ def kernel(
     return make if function is None else make(function)
 
 
-def _on_miss(called: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:
+def _on_miss(
+    called: _core.Kernel, args: tuple[object, ...]
+) -> _core.Launchable | tuple[_core.Launchable, _core.Expansion]:
     """What the callable asks for when its table has no variant for the arguments."""
     from tack.runtime.dispatch import on_miss
 

@@ -9,6 +9,7 @@ from tack.model.errors import (
     NoVariantError,
     Position,
     TackError,
+    TemplateError,
     ToolchainError,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "NoVariantError",
     "Position",
     "TackError",
+    "TemplateError",
     "ToolchainError",
 ]

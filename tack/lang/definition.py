@@ -17,6 +17,7 @@ from tack.model.errors import TOO_DEEP, CompileError
 
 if TYPE_CHECKING:
     from tack.lang.fingerprint import Fingerprint
+    from tack.model.signature import Signature
     from tack.model.variant import Options
 
 __all__ = ["FunctionDefinition", "KernelDefinition", "constant", "func"]
@@ -80,6 +81,7 @@ class _Definition:
     def scalar_type(self, node: ast.expr, *, array_too: bool = False) -> DType | None:
         """The scalar type that an annotation names."""
         from tack.lang.array import Array
+        from tack.lang.template import is_device_class
 
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             with contextlib.suppress(SyntaxError):
@@ -94,13 +96,13 @@ class _Definition:
                 node,
                 f"the annotation {dotted} says no width; write {python} or another scalar type",
             )
-        if array_too and value is Array:
+        if array_too and (value is Array or is_device_class(value)):
             return None
         known = ", ".join(f"tack.{n}" for n in DTYPES if n != "bool")
         raise self.source.refuse(
             node,
             f"an annotation is a scalar type ({known}, tack.bool_)"
-            + (" or tack.Array" if array_too else ""),
+            + (", tack.Array or a @tack.device_class" if array_too else ""),
         )
 
 
@@ -110,6 +112,7 @@ class KernelDefinition(_Definition):
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function)
         self._given = options
+        self._fingerprint: Fingerprint | None = None
 
     @functools.cached_property
     def options(self) -> Options:
@@ -118,21 +121,22 @@ class KernelDefinition(_Definition):
 
         return Options(**self._given)
 
-    def fingerprint(self) -> Fingerprint:
+    def fingerprint(self, signature: Signature | None = None) -> Fingerprint:
         """The digest of the kernel's code and of everything it reaches, with what it captured.
 
-        Raises `CompileError` where source is missing. Worked out once.
+        With a signature, that includes what its templates reach. Raises `CompileError` where
+        source is missing. That of the kernel alone is worked out once.
         """
-        return self._fingerprint
-
-    @functools.cached_property
-    def _fingerprint(self) -> Fingerprint:
         from tack.lang.fingerprint import fingerprint
 
         try:
-            return fingerprint(self)
+            if signature is not None and signature.templates:
+                return fingerprint(self, signature)
+            if self._fingerprint is None:
+                self._fingerprint = fingerprint(self)
         except RecursionError:
             raise CompileError(TOO_DEEP.format(self.name)) from None
+        return self._fingerprint
 
 
 class FunctionDefinition(_Definition):

@@ -17,6 +17,8 @@ from tack.model.keys import digest
 
 if TYPE_CHECKING:
     from tack.lang.definition import FunctionDefinition, KernelDefinition
+    from tack.lang.template_facts import Fact
+    from tack.model.signature import Signature
 
 from tack.model.record import Record
 
@@ -38,12 +40,24 @@ class _Reached(Record):
     definition: KernelDefinition | FunctionDefinition
 
 
-def fingerprint(kernel: KernelDefinition) -> Fingerprint:
-    """The fingerprint of ``kernel``; raises `CompileError` where source is missing."""
+def fingerprint(kernel: KernelDefinition, signature: Signature | None = None) -> Fingerprint:
+    """The fingerprint of ``kernel``; raises `CompileError` where source is missing.
+
+    With the templates of ``signature``: the classes that their methods come from, each by the
+    names along its MRO, and the methods and functions with all that these reach.
+    """
     parts: list[str | bytes] = ["fingerprint 1"]
     modules: set[str] = set()
     captured: list[Captured] = []
-    for reached in _reach(kernel):
+    roots = [_Reached("", kernel)]
+    for scope, facts in _template_facts(kernel, signature).items():
+        for name, fact in sorted(facts.items()):
+            captured.append(Captured(scope, name, fact.text))
+            parts += [scope, name, fact.content]
+            modules.update(fact.modules)
+            if fact.definition is not None:
+                roots.append(_Reached(f"{scope}>{name}", fact.definition))
+    for reached in _reach(roots):
         definition = reached.definition
         modules.add(definition.module)
         parts += [reached.path, canonical(definition.source.node)]
@@ -51,6 +65,17 @@ def fingerprint(kernel: KernelDefinition) -> Fingerprint:
             captured.append(Captured(reached.path, name, describe(value)))
             parts += [name, _content(value)]
     return Fingerprint(digest(*parts), tuple(sorted(modules)), tuple(captured))
+
+
+def _template_facts(
+    kernel: KernelDefinition, signature: Signature | None
+) -> dict[str, dict[str, Fact]]:
+    """What the code of each template of a call follows from, by scope."""
+    if signature is None or not signature.templates:
+        return {}
+    from tack.lang.template_facts import template_facts
+
+    return template_facts(kernel.parameters, signature)
 
 
 def _content(value: Any) -> str:
@@ -76,11 +101,11 @@ def defaults_of(definition: KernelDefinition | FunctionDefinition) -> dict[str, 
     return named | (function.__kwdefaults__ or {})
 
 
-def _reach(kernel: KernelDefinition) -> Iterator[_Reached]:
-    """The kernel and the device functions that it reaches, breadth first, each once."""
+def _reach(roots: list[_Reached]) -> Iterator[_Reached]:
+    """The roots and the device functions that they reach, breadth first, each once."""
     from tack.lang.definition import FunctionDefinition
 
-    queue = [_Reached("", kernel)]
+    queue = list(roots)
     seen: set[int] = set()
     for reached in queue:
         if id(reached.definition) in seen:
@@ -100,14 +125,27 @@ class CapturedState(Record):
     definitions: tuple[KernelDefinition | FunctionDefinition, ...]
 
 
-def captured_state(kernel: KernelDefinition, captured: tuple[Captured, ...]) -> CapturedState:
+def captured_state(
+    kernel: KernelDefinition, captured: tuple[Captured, ...], signature: Signature | None = None
+) -> CapturedState:
     """Compares captured values with what the names are bound to now.
 
-    Reads no source: a function is known by the names that lead to it.
+    Reads no source: a function is known by the names that lead to it, a template by its place in
+    ``signature``.
     """
     functions: dict[str, Any] = {"": kernel}
+    facts = _template_facts(kernel, signature)
     difference = None
     for item in captured:
+        if item.scope in facts:
+            fact = facts[item.scope].get(item.name)
+            now = "nothing" if fact is None else fact.text
+            if fact is None or now != item.value:
+                difference = item, now
+                break
+            if fact.definition is not None:
+                functions.setdefault(f"{item.scope}>{item.name}", fact.definition)
+            continue
         definition = functions.get(item.scope)
         value: Any = MISSING
         if definition is not None and item.name.startswith("="):

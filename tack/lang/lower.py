@@ -22,13 +22,16 @@ from tack.ir.traversal import walk_ir
 from tack.lang import builtins as language
 from tack.lang.bindings import local_names
 from tack.lang.definition import KernelDefinition
-from tack.lang.lower_base import ArrayParameter
+from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, again
 from tack.lang.lower_statements import StatementLowering
-from tack.model.signature import ArraySpec, Signature
+from tack.lang.lower_templates import passed_names, template_node
+from tack.lang.template import EXTENTS
+from tack.model.signature import ArraySpec, Signature, TemplateSpec
 
 __all__ = ["check_signature", "lower_kernel"]
 
 MAX_DIMENSIONS = 3
+MAX_PARAMETERS = 127
 
 
 def lower_kernel(definition: KernelDefinition, signature: Signature) -> IRFunction:
@@ -54,6 +57,8 @@ def check_signature(definition: KernelDefinition, signature: Signature) -> str |
     for name, annotation, spec in zip(names, definition.annotations, signature, strict=True):
         if annotation is None:
             continue
+        if isinstance(spec, TemplateSpec):
+            return f"parameter {name!r} is annotated {annotation}, and '{spec}' is a template"
         if isinstance(spec, ArraySpec):
             return f"parameter {name!r} is annotated {annotation}, and '{spec}' is an array"
         if spec.dtype is not annotation:
@@ -104,17 +109,29 @@ class _KernelLowering(StatementLowering):
 
     def _parameters(self) -> list[IRParam]:
         arguments = self.node.args.args
+        names = self.kernel.parameters
+        flat = self.signature.flat()
+        if len(flat) > MAX_PARAMETERS:
+            raise ValueError(
+                f"{self.kernel.name}: the parameters and the attributes of its templates are "
+                f"{len(flat)} values, and a kernel takes {MAX_PARAMETERS}"
+            )
         params = []
-        for argument, spec in zip(arguments, self.signature, strict=True):
-            name = argument.arg
+        for each in flat:
+            name, spec = each.name(names), each.spec
+            meaning: Meaning = name
             if isinstance(spec, ArraySpec):
-                self.frame.meanings[name] = ArrayParameter(name, spec)
+                meaning = ArrayParameter(name, spec)
                 param = IRParam(name, spec.dtype, spec.dims)
             else:
-                self.frame.meanings[name] = name
                 self.mark_assigned(name)
                 param = IRParam(name, spec.dtype)
-            params.append(self.at(argument, param))
+            if not each.path:
+                self.frame.meanings[name] = meaning
+            params.append(self.at(arguments[each.argument], param))
+        for position, template in self.signature.templates:
+            passed = passed_names(position, flat, names)
+            self.frame.meanings[names[position]] = template_node(names[position], template, passed)
         return params
 
     def _split(self) -> tuple[list[ast.stmt], ast.For]:
@@ -179,14 +196,18 @@ class _KernelLowering(StatementLowering):
             raise self.refuse(node.orelse[0], "'else' of a loop is not part of the kernel language")
         call = node.iter
         callee = self.static(call.func) if isinstance(call, ast.Call) else None
-        if not isinstance(call, ast.Call) or (
+        template = self.template_of(call)
+        before = len(self.out)
+        if template is not None:
+            names, extents, first = self._template_loop(node, template)
+        elif not isinstance(call, ast.Call) or (
             callee is not python.range and callee is not language.ndrange
         ):
             raise self.refuse(
-                node.iter, "the parallel loop runs over range(...) or tack.ndrange(...)"
+                node.iter,
+                "the parallel loop runs over range(...) or tack.ndrange(...), or a template",
             )
-        before = len(self.out)
-        if callee is python.range:
+        elif callee is python.range:
             names, extents, first = self._range_loop(node, call)
         else:
             names, extents, first = self._ndrange_loop(node, call)
@@ -241,8 +262,7 @@ class _KernelLowering(StatementLowering):
             raise self.refuse(call, f"tack.ndrange takes 1 to {MAX_DIMENSIONS} extents")
         extents = self.evaluate(call.args)
         target = node.target
-        targets = list(target.elts) if isinstance(target, ast.Tuple) else [target]
-        if len(targets) != len(extents) or not isinstance(target, ast.Tuple):
+        if not isinstance(target, ast.Tuple) or len(target.elts) != len(extents):
             if len(extents) == 1:
                 raise self.refuse(call, "tack.ndrange of 1 extent gives tuples; write range(...)")
             raise self.refuse(
@@ -250,9 +270,17 @@ class _KernelLowering(StatementLowering):
                 f"tack.ndrange of {len(extents)} extents gives {len(extents)} indices; "
                 f"write {', '.join('ijk'[: len(extents)])}",
             )
+        names, first = self._indices(node, target)
+        return names, extents, first
+
+    def _indices(self, node: ast.For, target: ast.Tuple) -> tuple[list[str], list[Statement]]:
+        """The IR names of the indices of a loop that has a tuple as its target.
+
+        An index that the body assigns is a copy, which the statements make.
+        """
         names: list[str] = []
         first: list[Statement] = []
-        for element in targets:
+        for element in target.elts:
             if not isinstance(element, ast.Name):
                 raise self.refuse(element, "the targets of a parallel loop are names")
             name = self._target(element)
@@ -264,7 +292,45 @@ class _KernelLowering(StatementLowering):
                 first.append(self.at(element, IRAssign(name, self.at(element, IRName(index)))))
                 name = index
             names.append(name)
-        return names, extents, first
+        return names, first
+
+    def _template_loop(
+        self, node: ast.For, template: TemplateNode
+    ) -> tuple[list[str], list[Expression], list[Statement]]:
+        """One loop for each extent, the fastest last, and the index that the target names."""
+        if not template.extents:
+            raise self.refuse_template(
+                node.iter,
+                f"{template.label} ({template.type}) declares no extents; write a class attribute "
+                f'such as {EXTENTS} = ("nx", "ny"), the fastest first',
+            )
+        slowest_first = list(reversed(template.extents))
+        chains = [ast.Attribute(node.iter, name, ast.Load()) for name in slowest_first]
+        located = [ast.copy_location(chain, node.iter) for chain in chains]
+        extents = self.evaluate(list[ast.expr](located))
+        target = node.target
+        if isinstance(target, ast.Tuple):
+            if len(target.elts) != len(extents):
+                raise self.refuse(
+                    target,
+                    f"{template.label} has {len(extents)} extents, so its loop gives "
+                    f"{len(extents)} indices, or one that counts through all",
+                )
+            reordered = ast.copy_location(ast.Tuple(target.elts[::-1], target.ctx), target)
+            names, first = self._indices(node, reordered)
+            return names, extents, first
+        if not isinstance(target, ast.Name):
+            raise self.refuse(target, "the targets of a parallel loop are names")
+        name = self._target(target)
+        self.mark_assigned(name)
+        if len(extents) == 1 and not self._reassigned(node, name):
+            return [name], extents, []
+        names = [f"{name}.index{axis}" for axis in range(len(extents))]
+        flat: Expression = self.at(target, IRName(names[0]))
+        for index, extent in zip(names[1:], extents[1:], strict=True):
+            row = self.at(target, IRBinOp("*", flat, again(extent)))
+            flat = self.at(target, IRBinOp("+", row, self.at(target, IRName(index))))
+        return names, extents, [self.at(target, IRAssign(name, flat))]
 
     def _target(self, node: ast.Name) -> str:
         name = self.target_name(node)

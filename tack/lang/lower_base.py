@@ -33,6 +33,7 @@ __all__ = [
     "Loop",
     "LoweringBase",
     "Meaning",
+    "TemplateNode",
     "again",
     "contains_load",
     "contains_store",
@@ -51,8 +52,27 @@ class ArrayParameter:
     spec: ArraySpec
 
 
-Meaning = str | ArrayParameter | IRConstant
-"""What a local name of a frame stands for: an IR name, an array, or a literal argument."""
+@dataclass(frozen=True, slots=True, eq=False)
+class TemplateNode:
+    """A template parameter of the kernel, or one that it holds.
+
+    ``label`` is how the kernel spells it, ``type`` its class. ``members`` are its attributes,
+    ``methods`` the device functions of its class, each with whether it takes no self,
+    ``functions`` those of the object, ``extents`` the attributes that a loop over it runs over,
+    and ``others`` what it holds that no kernel can read, with what that is.
+    """
+
+    label: str
+    type: str
+    members: dict[str, Meaning]
+    methods: dict[str, tuple[FunctionDefinition, bool]]
+    functions: dict[str, FunctionDefinition]
+    extents: tuple[str, ...]
+    others: dict[str, str]
+
+
+Meaning = str | ArrayParameter | IRConstant | TemplateNode
+"""What a local name of a frame stands for: an IR name, an array, a literal argument, a template."""
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.lang.fingerprint import defaults_of
 from tack.lang.lower_base import Frame, Meaning
 from tack.lang.lower_expressions import ExpressionLowering
+from tack.lang.lower_templates import Callee
 from tack.model.dtypes import DTYPES, DType
 
 __all__ = ["CallLowering"]
@@ -55,13 +56,14 @@ class CallLowering(ExpressionLowering):
     """Lowers calls."""
 
     def _lower_Call(self, node: ast.Call) -> Expression:
-        callee = self._callee(node)
-        if isinstance(callee, FunctionDefinition):
-            values = self.inline(node, callee)
+        function = self.callee_of(node)
+        if function is not None:
+            values = self.inline(node, function)
             if len(values) != 1:
                 found = f"gives {len(values)} values" if values else "gives no value"
                 raise self.refuse(node, f"{self._spelled(node)}() {found}, and one is needed here")
             return values[0]
+        callee = self._callee(node)
         if isinstance(callee, DType):
             return IRCast(self._single(node), callee)
         if _known(callee, _PYTHON_CASTS):
@@ -139,20 +141,21 @@ class CallLowering(ExpressionLowering):
             located = [ast.fix_missing_locations(ast.copy_location(n, node)) for n in names]
             return [self.at(node, self.dim_size(n, shaped)) for n in located]
         if isinstance(node, ast.Call):
-            callee = self.static(node.func)
-            if isinstance(callee, FunctionDefinition):
+            callee = self.callee_of(node)
+            if callee is not None:
                 return self.inline(node, callee)
         return [self.expression(node)]
 
-    def inline(self, node: ast.Call, callee: FunctionDefinition) -> list[Expression]:
-        """Emits the body of ``callee`` for this call, and gives its results."""
+    def inline(self, node: ast.Call, function: Callee) -> list[Expression]:
+        """Emits the body of ``function`` for this call, and gives its results."""
+        callee = function.definition
         if callee in self.active:
             cycle = [d.name.split(":")[1] for d in self.active[self.active.index(callee) :]]
             cycle.append(cycle[0])
             raise self.refuse(node, f"recursion is not possible: {' -> '.join(cycle)}")
         frame = Frame(callee, suffix=f".{_plain(callee)}.{self.count()}")
         self._check_parameters(frame)
-        self._bind(node, callee, frame)
+        self._bind(node, function, frame)
         outer, self.frame = self.frame, frame
         outer_loops, self.loops = self.loops, []
         self.active.append(callee)
@@ -172,32 +175,42 @@ class CallLowering(ExpressionLowering):
             if star is not None:
                 raise frame.refuse(star, "star parameters are not part of the kernel language")
 
-    def _bind(self, node: ast.Call, callee: FunctionDefinition, frame: Frame) -> None:
+    def _bind(self, node: ast.Call, function: Callee, frame: Frame) -> None:
         """Evaluates the arguments under the caller's bindings and names them for the callee."""
-        given = self._match(node, callee)
+        callee = function.definition
+        given = self._match(node, function)
         nodes = list(given.values())
         meanings: dict[str, Meaning] = {}
-        scalars = [n for n in nodes if self.array_of(n) is None]
+        if function.bound is not None:
+            meanings[callee.parameters[0]] = function.bound
+        whole = {id(n): self.array_of(n) or self.template_of(n) for n in nodes}
+        scalars = [n for n in nodes if whole[id(n)] is None]
         values = dict(zip(map(id, scalars), self.evaluate(scalars), strict=True))
         for name, argument in given.items():
-            array = self.array_of(argument)
-            meanings[name] = (
-                array
-                if array is not None
-                else self._parameter(node, callee, frame, name, values[id(argument)])
+            meanings[name] = whole[id(argument)] or self._parameter(
+                node, callee, frame, name, values[id(argument)]
             )
         for name, value in defaults_of(callee).items():
-            if name not in given:
+            if name not in given and name not in meanings:
                 literal = self._default(node, callee, name, value)
                 meanings[name] = self._parameter(node, callee, frame, name, literal)
         frame.meanings = meanings
 
-    def _match(self, node: ast.Call, callee: FunctionDefinition) -> dict[str, ast.expr]:
+    def _match(self, node: ast.Call, function: Callee) -> dict[str, ast.expr]:
         """Parameter -> argument, in the order in which the call evaluates them."""
+        callee = function.definition
         arguments = callee.source.node.args
         positional = [a.arg for a in [*arguments.posonlyargs, *arguments.args]]
         by_keyword = {a.arg for a in [*arguments.args, *arguments.kwonlyargs]}
         name = _plain(callee)
+        own: set[str] = set()
+        if function.bound is not None:
+            if not positional:
+                raise self.refuse(
+                    node, f"{name}() takes no self; write @staticmethod above @tack.func"
+                )
+            own.add(positional.pop(0))
+            by_keyword -= own
         if len(node.args) > len(positional):
             raise self.refuse(
                 node, f"{name}() takes {len(positional)} positional arguments, not {len(node.args)}"
@@ -214,7 +227,8 @@ class CallLowering(ExpressionLowering):
             if keyword.arg in given:
                 raise self.refuse(keyword, f"{name}() is given {keyword.arg!r} twice")
             given[keyword.arg] = keyword.value
-        missing = [p for p in callee.parameters if p not in given and p not in defaults_of(callee)]
+        known = own.union(given, defaults_of(callee))
+        missing = [p for p in callee.parameters if p not in known]
         if missing:
             raise self.refuse(node, f"{name}() is not given {', '.join(map(repr, missing))}")
         return given

@@ -25,7 +25,8 @@ from tack.ir.nodes import (
     Statement,
 )
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
-from tack.lang.lower_base import ArrayParameter, LoweringBase, again
+from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, again
+from tack.lang.lower_templates import TemplateLowering
 from tack.model.dtypes import DType, bool_
 from tack.model.errors import CompileError
 from tack.model.spelling import advice
@@ -76,7 +77,7 @@ _REFUSED: Final[dict[type[ast.expr], str]] = {
 }
 
 
-class ExpressionLowering(LoweringBase):
+class ExpressionLowering(TemplateLowering):
     """Lowers every expression but calls."""
 
     def expression(self, node: ast.expr) -> Expression:
@@ -133,15 +134,27 @@ class ExpressionLowering(LoweringBase):
         if node.id not in self.frame.locals:
             return self._static_value(node, node.id)
         meaning = self.meaning(node)
+        return self._value_of(node, meaning)
+
+    def _value_of(self, node: ast.expr, meaning: Meaning) -> Expression:
+        """The value of what a name or an attribute stands for."""
+        if isinstance(meaning, TemplateNode):
+            raise self.refuse(
+                node,
+                f"the template {meaning.label!r} has no value of its own; read an attribute of it",
+            )
         if isinstance(meaning, ArrayParameter):
             raise self.refuse(
-                node, f"the array {node.id!r} has no value of its own; index an element of it"
+                node,
+                f"the array {ast.unparse(node)!r} has no value of its own; index an element of it",
             )
-        if isinstance(meaning, IRConstant):
-            return IRConstant(meaning.value, meaning.dtype, meaning.weak)
-        return IRName(meaning)
+        if isinstance(meaning, str):
+            return IRName(meaning)
+        if meaning.weak:
+            return self.literal(node, meaning.value)
+        return IRConstant(meaning.value, meaning.dtype, meaning.weak)
 
-    def meaning(self, node: ast.Name) -> str | ArrayParameter | IRConstant:
+    def meaning(self, node: ast.Name) -> Meaning:
         """What a local name stands for, having a value on every path to here."""
         meaning = self.frame.meanings.get(node.id, self.local(node.id))
         if isinstance(meaning, str) and self.assigned is not None and meaning not in self.assigned:
@@ -305,19 +318,27 @@ class ExpressionLowering(LoweringBase):
         dotted = dotted_name(node)
         if dotted is not None and dotted.split(".")[0] not in self.frame.locals:
             return self._static_value(node, dotted)
+        member = self.member_of(node)
+        if member is not None:
+            return self._value_of(node, member)
         array = self.array_of(node.value)
         if array is not None:
             if node.attr == "shape":
                 raise self.refuse(node, "a shape has no value of its own; write .shape[k]")
             raise self.refuse(node, f"arrays have .shape[k] here, and no .{node.attr}")
-        raise self.refuse(node, f"a number has no attribute {node.attr!r} here")
+        if isinstance(node.value, ast.Attribute):
+            self.member_of(node.value)  # an unknown one is refused by its own name
+        raise self.not_a_template(node) or self.refuse(
+            node, f"a number has no attribute {node.attr!r} here"
+        )
 
     def array_of(self, node: ast.expr) -> ArrayParameter | None:
         """The array that ``node`` names, or None."""
         if isinstance(node, ast.Name) and node.id in self.frame.locals:
             meaning = self.frame.meanings.get(node.id)
             return meaning if isinstance(meaning, ArrayParameter) else None
-        return None
+        member = self.member_of(node) if isinstance(node, ast.Attribute) else None
+        return member if isinstance(member, ArrayParameter) else None
 
     def shape_of(self, node: ast.expr) -> ArrayParameter | None:
         """The array whose ``.shape`` ``node`` is, or None."""
@@ -331,6 +352,8 @@ class ExpressionLowering(LoweringBase):
             return self.dim_size(node, shaped)
         array = self.array_of(node.value)
         if array is None:
+            if self.template_of(node.value) is not None:
+                raise self.refuse(node, "a template cannot be indexed; index an array of it")
             raise self.refuse(node, "only arrays and their .shape can be indexed")
         indices = self.evaluate(self.index_nodes(node, array))
         self.check_indices(node, array, indices)

@@ -27,6 +27,7 @@ from tack.lang.lower_base import (
     ArrayParameter,
     Frame,
     Loop,
+    TemplateNode,
     again,
     contains_load,
     contains_store,
@@ -147,6 +148,8 @@ class StatementLowering(CallLowering):
         """The IR name of a local that is about to be assigned."""
         if isinstance(self.frame.meanings.get(target.id), ArrayParameter):
             raise self.refuse(target, f"{target.id!r} is an array; it cannot be assigned a number")
+        if isinstance(self.frame.meanings.get(target.id), TemplateNode):
+            raise self.refuse(target, f"{target.id!r} is a template; it cannot be assigned")
         if self.prologue is not None and target.id in self.prologue and not self.frame.suffix:
             raise self.refuse(
                 target,
@@ -270,6 +273,10 @@ class StatementLowering(CallLowering):
                 node.iter, "tack.ndrange() is for the outermost loop; nest ranges here"
             )
         if not isinstance(call, ast.Call) or callee is not python.range:
+            if self.template_of(node.iter) is not None:
+                raise self.refuse(
+                    node.iter, "only the outermost loop runs over a template; nest ranges here"
+                )
             raise self.refuse(node.iter, "a loop in a kernel runs over range(...)")
         if not isinstance(node.target, ast.Name):
             raise self.refuse(node.target, "a loop over range has one name as its target")

@@ -52,7 +52,9 @@ class Captured(Record):
 
     ``scope`` is the function that reads it: empty for the kernel, else the names that lead to a
     device function, each after a ``>``. ``name`` is the dotted name that it reads, or ``=name``
-    for a parameter's default. ``value`` is the value by content (`tack.lang.bindings.describe`).
+    for a parameter's default. A scope ``@grid.inner`` is the template at that place, whose names
+    are its methods, ``=mro`` and ``=extents``. ``value`` is the value by content
+    (`tack.lang.bindings.describe`).
     """
 
     scope: str
@@ -61,13 +63,18 @@ class Captured(Record):
 
 
 class VariantEntry(Record):
-    """One variant for one target: its key and how to launch it."""
+    """One variant for one target: its key and how to launch it.
+
+    ``modules`` and ``captured`` are what its templates add to those of the kernel.
+    """
 
     signature: Signature
     target: Target
     options: Options
     source_key: str
     launch: Launch
+    modules: tuple[str, ...] = ()
+    captured: tuple[Captured, ...] = ()
 
 
 class KernelEntry(Record):
@@ -153,7 +160,9 @@ def _dump(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(sorted(value.items()))
     if isinstance(value, Record):
-        return {name: _dump(getattr(value, name)) for name in value.field_names}
+        # What a class gives a default is left out where it has it.
+        fields = {name: getattr(value, name) for name in value.field_names}
+        return {n: _dump(v) for n, v in fields.items() if v != getattr(type(value), n, ...)}
     return value
 
 
@@ -242,6 +251,8 @@ class _Reader:
             options=self.parsed(Options.from_json, self.table(row.get("options"), "'options'")),
             source_key=self.text(row, "source_key"),
             launch=Launch.from_json(row.get("launch"), self.place),
+            modules=self.strings(row, "modules") if "modules" in row else (),
+            captured=self.rows(row, "captured", self.capture) if "captured" in row else (),
         )
 
     def skip(self, row: Mapping[str, Any]) -> Skipped:
@@ -251,7 +262,8 @@ class _Reader:
         """Every variant has its artifact, and every module its digest."""
         targets = {artifact.target for artifact in bundle.artifacts}
         for kernel in bundle.kernels:
-            for module in kernel.modules:
+            of_templates = (m for variant in kernel.variants for m in variant.modules)
+            for module in (*kernel.modules, *of_templates):
                 if module not in bundle.modules:
                     raise self.fail(f"{kernel.name} names module {module!r}, which has no digest")
             for variant in kernel.variants:

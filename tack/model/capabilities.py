@@ -29,5 +29,5 @@ def capabilities_of(target: Target) -> Capabilities:
 def lacking(target: Target, signature: Signature) -> str | None:
     """Why no variant of ``signature`` can exist for ``target``, or None."""
     have = capabilities_of(target).dtypes
-    missing = sorted({spec.dtype.name for spec in signature} - have)
+    missing = sorted({flat.spec.dtype.name for flat in signature.flat()} - have)
     return f"{target} has no {', '.join(missing)}" if missing else None

@@ -20,6 +20,7 @@ __all__ = [
     "NoVariantError",
     "Position",
     "TackError",
+    "TemplateError",
     "ToolchainError",
 ]
 
@@ -70,6 +71,10 @@ class CompileError(TackError):
             return self.message
         place = self.position
         return f"{place}: in {place.function}: {self.message}\n{place.caret()}"
+
+
+class TemplateError(CompileError, ValueError):
+    """A kernel asks a template for an attribute or a method that it has not, or cannot read."""
 
 
 class IRVerificationError(TackError):

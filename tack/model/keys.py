@@ -47,10 +47,10 @@ def digest(*parts: str | bytes) -> str:
 def source_key(fingerprint: str, signature: Signature, options: Options) -> str:
     """The key of the code of one instantiation.
 
-    ``fingerprint`` is the digest of the kernel's canonical syntax and of everything it reaches
-    (`tack.lang.fingerprint`).
+    ``fingerprint`` is the digest of the kernel's canonical syntax and of everything it reaches,
+    the methods of ``signature``'s templates included (`tack.lang.fingerprint`).
     """
-    return digest("tack source", fingerprint, str(signature), str(options))
+    return digest("tack source", fingerprint, signature.content(), str(options))
 
 
 def build_key(source: str, target: Target, generator: str, compiler: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tack.model.bundle import Captured
 from tack.model.launch import Launch
 from tack.model.variant import Variant
 
@@ -15,13 +16,16 @@ class Source:
     """The code of one variant, to be laid out in a file by the renderer's ``assemble``.
 
     ``text`` holds the variant's functions, entry points included. ``launch`` tells the launcher
-    which values to pack and which symbols to call, ``source_key`` which code this is.
+    which values to pack and which symbols to call, ``source_key`` which code this is. ``modules``
+    and ``captured`` are what the variant's templates add to those of its kernel.
     """
 
     variant: Variant
     text: str
     launch: Launch
     source_key: str
+    modules: tuple[str, ...] = ()
+    captured: tuple[Captured, ...] = ()
 
     @property
     def title(self) -> str:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tack.lang.definition import KernelDefinition
 from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType, numpy_name
-from tack.model.signature import MAX_RANK, ArraySpec, ScalarSpec, Signature, Spec
+from tack.model.record import replace
+from tack.model.signature import (
+    MAX_RANK,
+    ArraySpec,
+    ScalarSpec,
+    Signature,
+    Spec,
+    TemplateSpec,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["annotations_of", "call_signature", "fits"]
+__all__ = ["annotations_of", "call_signature", "fits", "free", "values_of"]
 
 
 def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Signature:
@@ -22,10 +31,21 @@ def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Sign
     Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant of any
     signature could take.
     """
+    with _template_scope():
+        return _call_signature(definition, args)
+
+
+def _template_scope() -> AbstractContextManager[None]:
+    """A scope in which each template is looked at once; no class is one before it is imported."""
+    template = sys.modules.get("tack.lang.template")
+    return nullcontext() if template is None else template.template_scope()
+
+
+def _call_signature(definition: KernelDefinition, args: Sequence[object]) -> Signature:
     names = definition.parameters
-    arrays: dict[int, ArraySpec] = {}
+    arrays: dict[int, ArraySpec | TemplateSpec] = {}
     for position, (name, value) in enumerate(zip(names, args, strict=True)):
-        spec = _array_spec(definition, name, value)
+        spec = _array_spec(definition, name, value) or _template_spec(definition, name, value)
         if spec is not None:
             arrays[position] = spec
     default_float = Signature(tuple(arrays.values())).default_float
@@ -33,12 +53,17 @@ def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Sign
     specs: list[Spec] = []
     for position, (name, value) in enumerate(zip(names, args, strict=True)):
         if position in arrays:
+            spec = arrays[position]
             if annotations[position] is not None:
+                what = "a template" if isinstance(spec, TemplateSpec) else "an array"
                 raise TypeError(
                     f"{definition.name}: {name!r} is annotated {annotations[position]} and was "
-                    "given an array"
+                    f"given {what}"
                 )
-            specs.append(arrays[position])
+            if isinstance(spec, TemplateSpec):
+                spec = _template_spec(definition, name, value, default_float)
+                assert spec is not None
+            specs.append(spec)
         else:
             dtype = _scalar_dtype(definition, name, value, annotations[position], default_float)
             specs.append(ScalarSpec(dtype))
@@ -47,6 +72,16 @@ def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Sign
 
 def fits(spec: Spec, given: Spec) -> bool:
     """Whether an argument of spec ``given`` can be one of ``spec``."""
+    if isinstance(spec, TemplateSpec) or isinstance(given, TemplateSpec):
+        return (
+            isinstance(spec, TemplateSpec)
+            and isinstance(given, TemplateSpec)
+            and str(free(spec)) == str(free(given))
+            and all(
+                fits(own, other)
+                for (_, own), (_, other) in zip(spec.passed(), given.passed(), strict=True)
+            )
+        )
     if isinstance(spec, ScalarSpec) or isinstance(given, ScalarSpec):
         return spec == given
     return (
@@ -56,6 +91,33 @@ def fits(spec: Spec, given: Spec) -> bool:
             dim is None or dim == extent for dim, extent in zip(spec.dims, given.dims, strict=True)
         )
     )
+
+
+_S = TypeVar("_S", bound=Spec)
+
+
+def free(spec: _S) -> _S:
+    """``spec`` with no dimension pinned."""
+    if isinstance(spec, ArraySpec):
+        return replace(spec, dims=(None,) * spec.rank)
+    if isinstance(spec, TemplateSpec):
+        return replace(
+            spec,
+            arrays=tuple((name, free(array)) for name, array in spec.arrays),
+            children=tuple((name, free(child)) for name, child in spec.children),
+        )
+    return spec
+
+
+def values_of(signature: Signature, args: Sequence[object]) -> list[Any]:
+    """What a call with ``args`` passes to a compiled kernel: one value for each flat parameter."""
+    values = []
+    for flat in signature.flat():
+        value: Any = args[flat.argument]
+        for name in flat.path:
+            value = getattr(value, name)
+        values.append(value)
+    return values
 
 
 def annotations_of(definition: KernelDefinition) -> tuple[DType | None, ...]:
@@ -101,6 +163,37 @@ def _array_spec(definition: KernelDefinition, name: str, value: object) -> Array
     return ArraySpec(dtype, value.shape)
 
 
+def _template_spec(
+    definition: KernelDefinition, name: str, value: object, default_float: DType | None = None
+) -> TemplateSpec | None:
+    """The spec of a template argument, None for what is none.
+
+    Without ``default_float``, that of its scalars is only guessed: it follows from all arrays.
+    """
+    if "tack.lang.template" not in sys.modules:
+        return None
+    from tack.lang.template import is_template
+    from tack.lang.template_spec import spec_of
+
+    if not is_template(value):
+        return None
+
+    def array_spec(path: tuple[str, ...], array: object) -> ArraySpec | str:
+        try:
+            found = _array_spec(definition, ".".join((name, *path)), array)
+        except TypeError as error:
+            return f"an array that no kernel takes ({error})"
+        assert found is not None
+        return found
+
+    def scalar_spec(path: tuple[str, ...], number: object) -> ScalarSpec:
+        label = ".".join((name, *path))
+        guess = default_float or DTYPES["f32"]
+        return ScalarSpec(_scalar_dtype(definition, label, number, None, guess))
+
+    return spec_of(value, array_spec, scalar_spec)
+
+
 def _is_masked(value: object) -> bool:
     """Whether ``value`` is a masked array; there is none before ``numpy.ma`` is imported."""
     masked = sys.modules.get("numpy.ma")
@@ -125,7 +218,8 @@ def _scalar_dtype(
     where = f"{definition.name}: scalar {name!r}"
     if number is None:
         raise TypeError(
-            f"{definition.name}: {name!r} is {_kind(value)}; a kernel takes arrays and numbers"
+            f"{definition.name}: {name!r} is {_kind(value)}; a kernel takes arrays, numbers and "
+            "objects of a @tack.device_class"
         )
     if annotation is None:
         if isinstance(number, float):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
@@ -11,8 +11,10 @@ from tack.lang.source import SourceUnavailable
 from tack.model.errors import IRVerificationError, JITWarning, NoVariantError, ToolchainError
 from tack.model.launch import Launch
 from tack.model.record import replace
+from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Candidate
+from tack.runtime.arguments import values_of
 from tack.runtime.explain import Explanation
 from tack.runtime.resolver import Resolution, resolve
 from tack.runtime.settings import jit_policy, log, note_for_record
@@ -26,8 +28,12 @@ __all__ = ["decide", "on_miss"]
 _FORBIDDEN: Final = "TACK_JIT=forbid"
 
 
-def on_miss(kernel: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:
+def on_miss(
+    kernel: _core.Kernel, args: tuple[object, ...]
+) -> _core.Launchable | tuple[_core.Launchable, _core.Expansion]:
     """The variant for ``args``, to be kept in the kernel's table.
+
+    With templates among them it comes with how a call takes these apart.
 
     Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant could
     take, ``ValueError`` for a read-only array that the kernel writes, `CompileError` for a kernel
@@ -44,8 +50,12 @@ def on_miss(kernel: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:
     else:
         origin = "prebuilt"
     log("debug", "%s: %s", launchable.label, origin)
-    _check_writeable(definition, launch, args)
-    return launchable
+    _check_writeable(definition, resolution.signature, launch, args)
+    if not resolution.signature.templates:
+        return launchable
+    from tack.runtime.expansion import expansion_of
+
+    return launchable, expansion_of(kernel, resolution.signature, args)
 
 
 def decide(definition: KernelDefinition, args: tuple[object, ...]) -> Explanation:
@@ -57,7 +67,7 @@ def decide(definition: KernelDefinition, args: tuple[object, ...]) -> Explanatio
         return _with_jit(resolution, False, "a prebuilt variant answers")
     if jit_policy() == "forbid":
         return _with_jit(resolution, False, _FORBIDDEN)
-    obstacle = jit.obstacle(definition)
+    obstacle = jit.obstacle(definition, resolution.signature)
     reason = obstacle or "nothing prebuilt answers"
     return _with_jit(resolution, obstacle is None, reason)
 
@@ -125,12 +135,12 @@ def _callers_level() -> int:
 
 
 def _check_writeable(
-    definition: KernelDefinition, launch: Launch, args: tuple[object, ...]
+    definition: KernelDefinition, signature: Signature, launch: Launch, args: tuple[object, ...]
 ) -> None:
+    flat, values = signature.flat(), values_of(signature, args)
     for position in launch.written:
-        array: Any = args[position]
-        if not array.flags.writeable:
+        if not values[position].flags.writeable:
             raise ValueError(
-                f"{definition.name}: array {definition.parameters[position]!r} is read-only, and "
-                "the kernel writes it; pass a writeable copy"
+                f"{definition.name}: array {flat[position].label(definition.parameters)!r} is "
+                "read-only, and the kernel writes it; pass a writeable copy"
             )

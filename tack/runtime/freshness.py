@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from tack.lang.definition import KernelDefinition
+from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.lang.fingerprint import captured_state
 from tack.lang.source import SourceUnavailable, stamp_file
 from tack.model.bundle import Captured, KernelEntry, VariantEntry
 from tack.model.errors import CompileError
 from tack.model.keys import sha256, source_key
+from tack.model.signature import Signature
 
 __all__ = ["Freshness"]
+
+_Definition = KernelDefinition | FunctionDefinition
 
 
 class Freshness:
@@ -29,25 +32,30 @@ class Freshness:
     ) -> None:
         self._definition = definition
         self._entry = entry
+        self._modules = modules
         state = captured_state(definition, entry.captured)
         self._definitions = state.definitions
         self._stale = self._captured_reason(state.difference)
-        self._trusted = self._stale is None and self._files_unchanged(modules)
+        self._trusted = self._stale is None and self._files_unchanged(
+            entry.modules, state.definitions
+        )
         self._digest: str | None = None
 
-    def refusal(self, variant: VariantEntry) -> str | None:
-        """Why ``variant`` is not the running code, or None."""
+    def refusal(self, variant: VariantEntry, given: Signature) -> str | None:
+        """Why ``variant`` is not the running code, or None; ``given`` is the call's signature."""
         if self._stale is not None:
             return self._stale
         if variant.options != self._definition.options:
             return f"it was built with {variant.options}, the kernel has {self._definition.options}"
+        if given.templates:
+            return self._template_refusal(variant, given)
         if self._trusted:
             return None
         if self._digest is None:
             try:
                 self._digest = self._definition.fingerprint().digest
             except SourceUnavailable as error:
-                if not self._has_source():
+                if not _has_source(self._definitions):
                     self._trusted = True  # a frozen application: its code is the package's own
                     return None
                 self._stale = str(error.message)
@@ -55,37 +63,55 @@ class Freshness:
             except CompileError as error:
                 self._stale = error.message
                 return self._stale
-        key = source_key(self._digest, variant.signature, variant.options)
-        if key != variant.source_key:
-            modules = ", ".join(self._entry.modules)
-            return f"the source was edited since the build (in {modules}); rebuild the package"
-        return None
+        return self._edited(variant, self._digest)
+
+    def _template_refusal(self, variant: VariantEntry, given: Signature) -> str | None:
+        """As `refusal`, for the code of the kernel and of the templates that it is given."""
+        state = captured_state(self._definition, variant.captured, given)
+        reason = self._captured_reason(state.difference)
+        if reason is not None:
+            return reason
+        if self._trusted and self._files_unchanged(variant.modules, state.definitions):
+            return None
+        try:
+            digest = self._definition.fingerprint(given).digest
+        except SourceUnavailable as error:
+            frozen = not _has_source((*self._definitions, *state.definitions))
+            return None if frozen else error.message
+        except CompileError as error:
+            return error.message
+        return self._edited(variant, digest)
+
+    def _edited(self, variant: VariantEntry, digest: str) -> str | None:
+        if source_key(digest, variant.signature, variant.options) == variant.source_key:
+            return None
+        modules = ", ".join((*self._entry.modules, *variant.modules))
+        return f"the source was edited since the build (in {modules}); rebuild the package"
 
     def _captured_reason(self, difference: tuple[Captured, str] | None) -> str | None:
         if difference is None:
             return None
         item, now = difference
         name = item.name.lstrip("=")
-        owner = item.scope.rpartition(">")[2] or self._definition.function.__name__
+        owner = item.scope.rpartition(">")[2].lstrip("@") or self._definition.function.__name__
         return f"{name!r} in {owner} is {now}, and it was built with {item.value}"
 
-    def _files_unchanged(self, modules: Mapping[str, str]) -> bool:
+    def _files_unchanged(self, names: Iterable[str], definitions: Iterable[_Definition]) -> bool:
         """Whether each file has the bytes of the build and none was edited after its import."""
-        for name in self._entry.modules:
+        for name in names:
             path = _path_of(name)
             try:
                 with open(path or "", "rb") as file:
                     content = file.read()
             except OSError:
                 return False
-            if sha256(content) != modules[name]:
+            if sha256(content) != self._modules[name]:
                 return False
-        return all(
-            d.stamp == stamp_file(d.function.__code__.co_filename) for d in self._definitions
-        )
+        return all(d.stamp == stamp_file(d.function.__code__.co_filename) for d in definitions)
 
-    def _has_source(self) -> bool:
-        return any(os.path.exists(d.function.__code__.co_filename) for d in self._definitions)
+
+def _has_source(definitions: Iterable[_Definition]) -> bool:
+    return any(os.path.exists(d.function.__code__.co_filename) for d in definitions)
 
 
 def _path_of(module: str) -> str | None:

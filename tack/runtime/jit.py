@@ -30,7 +30,7 @@ from tack.runtime.settings import log
 if TYPE_CHECKING:
     from tack.backends.cpu_jit import Toolchain
 
-__all__ = ["Compiled", "answer", "obstacle", "target"]
+__all__ = ["Compiled", "answer", "forget_collected", "obstacle", "target"]
 
 
 class Compiled(Record):
@@ -79,10 +79,10 @@ def target() -> Target:
     return Target("cpu", level)
 
 
-def obstacle(definition: KernelDefinition) -> str | None:
-    """Why nothing can be compiled for ``definition``, or None. Compiles nothing."""
+def obstacle(definition: KernelDefinition, signature: Signature) -> str | None:
+    """Why ``definition`` cannot be compiled for ``signature``, or None. Compiles nothing."""
     try:
-        definition.fingerprint()
+        definition.fingerprint(signature)
         _toolchain()
         target()
     except (CompileError, ToolchainError) as error:
@@ -123,6 +123,19 @@ def answer(
     return pending.compiled
 
 
+def forget_collected(definition: KernelDefinition) -> None:
+    """Forgets what was compiled for templates whose classes were collected.
+
+    Takes no lock: the garbage collector calls it, perhaps while this thread holds the lock.
+    """
+    from tack.lang.template_spec import is_gone
+
+    compiles = _pending.get(definition, {})
+    for key in list(compiles):
+        if any(is_gone(template) for _, template in key[0].templates):
+            compiles.pop(key, None)
+
+
 def _toolchain() -> Toolchain:
     from tack.backends.cpu_jit import toolchain
 
@@ -134,7 +147,8 @@ def _compile(variant: Variant, before: Callable[[], None]) -> Compiled:
     assert isinstance(definition, KernelDefinition)
     toolchain = _toolchain()
     cache = default_cache()
-    source = source_key(definition.fingerprint().digest, variant.signature, variant.options)
+    fingerprint = definition.fingerprint(variant.signature)
+    source = source_key(fingerprint.digest, variant.signature, variant.options)
     key = build_key(source, variant.target, _generator(cache), toolchain.identity())
     before()
     if cache is not None and cache.reason is not None:

@@ -47,10 +47,13 @@ def launchable(variant: Variant, launch: Launch, library: Symbols) -> _core.Laun
 def _params(definition: KernelDefinition, signature: Signature) -> list[tuple[object, ...]]:
     """The parameters as the launcher checks them."""
     rows: list[tuple[object, ...]] = []
-    for spec, annotation in zip(signature, annotations_of(definition), strict=True):
+    annotations = annotations_of(definition)
+    for flat in signature.flat():
+        spec = flat.spec
         if isinstance(spec, ArraySpec):
             pins = tuple(-1 if dim is None else dim for dim in spec.dims)
             rows.append(("array", spec.dtype.name, spec.rank, pins))
         else:
-            rows.append(("scalar", spec.dtype.name, annotation is not None))
+            annotated = not flat.path and annotations[flat.argument] is not None
+            rows.append(("scalar", spec.dtype.name, annotated))
     return rows

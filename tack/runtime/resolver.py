@@ -16,7 +16,7 @@ from tack.model.record import Record, replace
 from tack.model.signature import ArraySpec, Signature
 from tack.model.variant import Candidate, Variant
 from tack.runtime import launching
-from tack.runtime.arguments import call_signature, fits
+from tack.runtime.arguments import call_signature, fits, free
 from tack.runtime.explain import Explanation
 from tack.runtime.freshness import Freshness
 from tack.runtime.index import PackageIndex, index_for
@@ -49,21 +49,21 @@ def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
     take; everything else is a candidate refused with a reason.
     """
     given = call_signature(definition, args)
-    free = _free(given)
-    shown = Explanation(definition.name, str(free), ())
+    open_ended = _free(given)
+    shown = Explanation(definition.name, str(open_ended), ())
     try:
         index = index_for(definition)
     except BundleError as error:
-        return Resolution(replace(shown, notes=(str(error),)), free, bundled=True)
+        return Resolution(replace(shown, notes=(str(error),)), open_ended, bundled=True)
     if index is None:
         package = definition.module.partition(".")[0]
         note = f"the package {package!r} ships no bundle (no _tack/manifest.json); build its wheel"
-        return Resolution(replace(shown, notes=(note,)), free, bundled=False)
+        return Resolution(replace(shown, notes=(note,)), open_ended, bundled=False)
     entry = index.entry
     if entry is None or entry.parameters != definition.parameters:
         what = "has other parameters" if entry else "is not among the kernels"
         note = f"{definition.name} {what} of the bundle in {index.folder}"
-        return Resolution(replace(shown, notes=(note,)), free, bundled=True)
+        return Resolution(replace(shown, notes=(note,)), open_ended, bundled=True)
     return _choose(definition, given, shown, index, entry)
 
 
@@ -106,9 +106,9 @@ def _preference(variant: VariantEntry) -> tuple[int, int, str]:
     """More pinned dimensions first, then the higher CPU level."""
     pinned = sum(
         dim is not None
-        for spec in variant.signature
-        if isinstance(spec, ArraySpec)
-        for dim in spec.dims
+        for flat in variant.signature.flat()
+        if isinstance(flat.spec, ArraySpec)
+        for dim in flat.spec.dims
     )
     return -pinned, -variant.target.level.rank, str(variant.signature)
 
@@ -124,7 +124,7 @@ def _misfit(
     for name, spec, argument in zip(entry.parameters, variant.signature, given, strict=True):
         if not fits(spec, argument):
             return f"{name!r} is {argument}, and it takes {spec}"
-    return cpu.unfit(variant.target) or _fresh(definition, entry, index).refusal(variant)
+    return cpu.unfit(variant.target) or _fresh(definition, entry, index).refusal(variant, given)
 
 
 def _fresh(definition: KernelDefinition, entry: KernelEntry, index: PackageIndex) -> Freshness:
@@ -138,12 +138,7 @@ def _fresh(definition: KernelDefinition, entry: KernelEntry, index: PackageIndex
 
 def _free(signature: Signature) -> Signature:
     """``signature`` with no dimension pinned."""
-    return Signature(
-        tuple(
-            replace(spec, dims=(None,) * spec.rank) if isinstance(spec, ArraySpec) else spec
-            for spec in signature
-        )
-    )
+    return Signature(tuple(map(free, signature)))
 
 
 def _load(

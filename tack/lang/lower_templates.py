@@ -1,0 +1,174 @@
+"""Lowering of templates: what an attribute chain on a template parameter stands for.
+
+A parameter that is a template means a node of its spec. A chain walks down the nodes and stops at
+the first attribute that is no template: ``self.inner.data.shape[0]`` reads an array's shape.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tack.ir.nodes import IRConstant
+from tack.lang.definition import FunctionDefinition
+from tack.lang.lower_base import ArrayParameter, LoweringBase, Meaning, TemplateNode
+from tack.lang.template import WORKING_KINDS, extents_of, methods_of
+from tack.lang.template_spec import class_of, constant_value, functions_of, others_of
+from tack.model.errors import CompileError, TemplateError
+from tack.model.signature import ArraySpec, FlatParameter, TemplateSpec
+
+__all__ = ["Callee", "TemplateLowering", "template_node"]
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A device function that is called, and the template that is its self, if it has one."""
+
+    definition: FunctionDefinition
+    bound: TemplateNode | None = None
+
+
+def template_node(
+    label: str,
+    spec: TemplateSpec,
+    names: dict[tuple[str, ...], str],
+    path: tuple[str, ...] = (),
+) -> TemplateNode:
+    """What a template parameter stands for; ``names`` are the IR names of what it passes, by path.
+
+    Raises ``ValueError`` where the class or a function of the spec is not to be had.
+    """
+    cls = class_of(spec)
+    members: dict[str, Meaning] = {}
+    for name, text in spec.constants:
+        value, dtype = constant_value(text)
+        members[name] = IRConstant(value, dtype, weak=dtype is None)
+    for name, array in spec.arrays:
+        members[name] = ArrayParameter(names[(*path, name)], array)
+    for name, _ in spec.scalars:
+        members[name] = names[(*path, name)]
+    for name, child in spec.children:
+        members[name] = template_node(f"{label}.{name}", child, names, (*path, name))
+    return TemplateNode(
+        label=label,
+        type=cls.__qualname__,
+        members=members,
+        methods={n: (m.definition, m.static) for n, m in methods_of(cls).items()},
+        functions=functions_of(spec),
+        extents=extents_of(cls),
+        others=others_of(spec),
+    )
+
+
+def passed_names(
+    position: int, flat: Sequence[FlatParameter], parameters: Sequence[str]
+) -> dict[tuple[str, ...], str]:
+    """Path -> IR name of what the template at ``position`` passes."""
+    return {each.path: each.name(parameters) for each in flat if each.argument == position}
+
+
+class TemplateLowering(LoweringBase):
+    """Resolves names that lead through templates."""
+
+    def template_of(self, node: ast.expr) -> TemplateNode | None:
+        """The template that ``node`` names, or None."""
+        if isinstance(node, ast.Name) and node.id in self.frame.locals:
+            meaning = self.frame.meanings.get(node.id)
+        elif isinstance(node, ast.Attribute):
+            meaning = self.member_of(node)
+        else:
+            return None
+        return meaning if isinstance(meaning, TemplateNode) else None
+
+    def member_of(self, node: ast.Attribute) -> Meaning | None:
+        """What an attribute of a template stands for; None if ``node`` is no such attribute.
+
+        Raises `TemplateError` for an attribute that the template lacks.
+        """
+        owner = self.template_of(node.value)
+        if owner is None:
+            return None
+        if node.attr not in owner.members:
+            raise self._unknown(node, owner)
+        return owner.members[node.attr]
+
+    def callee_of(self, node: ast.Call) -> Callee | None:
+        """The device function that a call inlines; None if it calls something else."""
+        owner = self.template_of(node.func.value) if isinstance(node.func, ast.Attribute) else None
+        if owner is not None and isinstance(node.func, ast.Attribute):
+            return self._method(node.func, owner)
+        found = self.static(node.func)
+        return Callee(found) if isinstance(found, FunctionDefinition) else None
+
+    def _method(self, node: ast.Attribute, owner: TemplateNode) -> Callee:
+        name = node.attr
+        if name in owner.functions:
+            return Callee(owner.functions[name])
+        hidden = name in owner.members or name in owner.others
+        if name not in owner.methods or hidden:
+            raise self._uncallable(node, owner)
+        definition, static = owner.methods[name]
+        return Callee(definition, None if static else owner)
+
+    def _unknown(self, node: ast.Attribute, owner: TemplateNode) -> CompileError:
+        name, where = node.attr, f"{owner.label}.{node.attr}"
+        if name.startswith("_"):
+            return self.refuse_template(
+                node, f"{where}: names that start with '_' are invisible to kernels"
+            )
+        if name in owner.methods or name in owner.functions:
+            return self.refuse_template(node, f"{where} is a method; call it: {where}(...)")
+        if name in owner.others:
+            return self.refuse_template(
+                node,
+                f"{where} is {owner.others[name]}, which a kernel cannot read; what works: "
+                f"{WORKING_KINDS}",
+            )
+        return self.refuse_template(
+            node,
+            f"{owner.label} ({owner.type}) has no attribute {name!r}; it has "
+            f"{_listed(owner.members)}",
+        )
+
+    def _uncallable(self, node: ast.Attribute, owner: TemplateNode) -> CompileError:
+        name, where = node.attr, f"{owner.label}.{node.attr}"
+        if name in owner.members:
+            return self.refuse_template(node, f"{where} is {_kind(owner, name)}, no method")
+        if name in owner.others:
+            return self.refuse_template(
+                node, f"{where} is {owner.others[name]}, which a kernel cannot call"
+            )
+        return self.refuse_template(
+            node,
+            f"{owner.label} ({owner.type}) has no method {name!r}; it has "
+            f"{_listed([*owner.methods, *owner.functions])}",
+        )
+
+    def refuse_template(self, node: ast.AST, message: str) -> TemplateError:
+        """The error for what a template lacks, for the caller to raise."""
+        return TemplateError(message, self.frame.definition.source.position(node))
+
+    def not_a_template(self, node: ast.Attribute) -> CompileError | None:
+        """The error for a path that goes on behind a number of a template, or None."""
+        if isinstance(node.value, ast.Attribute):
+            owner = self.template_of(node.value.value)
+            if owner is not None:
+                name = node.value.attr
+                return self.refuse_template(
+                    node,
+                    f"{owner.label}.{name} is {_kind(owner, name)}, so it has no {node.attr!r}; "
+                    f"{owner.label} has {_listed(owner.members)}",
+                )
+        return None
+
+
+def _kind(owner: TemplateNode, name: str) -> str:
+    member = owner.members[name]
+    if isinstance(member, ArrayParameter):
+        return f"an array ({ArraySpec.__str__(member.spec)})"
+    return "a template" if isinstance(member, TemplateNode) else "a number"
+
+
+def _listed(names: Sequence[str] | dict[str, Meaning]) -> str:
+    return ", ".join(sorted(names)) or "none"
