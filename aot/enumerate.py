@@ -11,13 +11,14 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tack.aot.instances import template_misfits, with_instances
 from tack.aot.manifest import ListedKernel, Manifest
 from tack.aot.rows import Row, expand
 from tack.aot.source_tree import SourceTree
 from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.model.dtypes import DType
 from tack.model.errors import CompileError, ManifestError
-from tack.model.signature import ArraySpec, Signature, Spec
+from tack.model.signature import ArraySpec, PlainSpec, Signature, TemplateSpec
 
 __all__ = ["Instantiation", "enumerate_kernels"]
 
@@ -40,11 +41,13 @@ def enumerate_kernels(
     does not fit its kernel or that no call could select.
     """
     expanded = [expand(manifest, kernel) for kernel in manifest.kernels]
+    found = [_find(manifest, kernel, tree) for kernel in manifest.kernels]
     return tuple(
-        tuple(_instantiate(manifest, row, kernel) for row in rows)
-        for rows, kernel in zip(
-            expanded, [_find(manifest, kernel, tree) for kernel in manifest.kernels], strict=True
+        tuple(
+            _instantiate(manifest, row, kernel)
+            for row in with_instances(manifest, listed, kernel, rows)
         )
+        for listed, rows, kernel in zip(manifest.kernels, expanded, found, strict=True)
     )
 
 
@@ -173,12 +176,17 @@ def _misfits(kernel: KernelDefinition, signature: Signature) -> Iterator[str]:
         )
         return
     for name, annotation, spec in zip(names, kernel.annotations, signature, strict=True):
+        if isinstance(spec, TemplateSpec):
+            yield from template_misfits(name, annotation, spec, signature)
+            continue
         problem = _misfit(name, annotation, spec, signature)
         if problem:
             yield problem
 
 
-def _misfit(name: str, annotation: DType | None, spec: Spec, signature: Signature) -> str | None:
+def _misfit(
+    name: str, annotation: DType | None, spec: PlainSpec, signature: Signature
+) -> str | None:
     if annotation is not None:
         if isinstance(spec, ArraySpec):
             return (

@@ -23,6 +23,7 @@ _BUILD: Final = (
     "tack.aot.emit",
     "tack.aot.enumerate",
     "tack.aot.inputs",
+    "tack.aot.instances",
     "tack.aot.manifest",
     "tack.aot.plan",
     "tack.aot.rows",

@@ -40,7 +40,12 @@ _KEYS: Final[dict[str, dict[str, str]]] = {
         "build": "a table",
     },
     "targets": {"cpu": "a list of texts"},
-    "kernel": {"name": "a text", "signatures": "a list of texts", "where": "a table"},
+    "kernel": {
+        "name": "a text",
+        "signatures": "a list of texts",
+        "instances": "a list of texts",
+        "where": "a table",
+    },
     "build": {"source": "a text", "package_init": "a boolean"},
 }
 """Table -> its keys and the type of each."""
@@ -53,7 +58,7 @@ _LATER: Final[dict[str, dict[str, str]]] = {
         "metal": "Metal targets",
         "opencl": "OpenCL targets",
     },
-    "kernel": {"instances": "template instances"},
+    "kernel": {},
     "build": {},
 }
 """Keys that the manifest's full form has and this tack does not read yet."""
@@ -67,6 +72,7 @@ _EXAMPLES: Final[dict[str, str]] = {
     "targets.cpu": 'cpu = ["x86-64-v2", "x86-64-v3"]',
     "kernel.name": 'name = "mykernels.kernels:saxpy"',
     "kernel.signatures": 'signatures = ["f32, f32[:], f32[:]"]',
+    "kernel.instances": 'instances = ["mykernels.cells:prebuilt"]',
     "kernel.where": 'where.T = ["f32", "f64"]',
     "build.source": 'source = "src"',
     "build.package_init": "package_init = false",
@@ -84,13 +90,15 @@ Where = tuple[tuple[str, tuple[str, ...]], ...]
 class ListedKernel:
     """One ``[[kernel]]``: a kernel, its signatures and the names that they are a product over.
 
-    ``place`` is where it stands in the manifest, such as ``kernel[2]``.
+    ``place`` is where it stands in the manifest, such as ``kernel[2]``. ``instances`` name
+    functions that give further signatures, with specs of templates in them.
     """
 
     place: str
     name: str
     signatures: tuple[str, ...]
     where: Where = ()
+    instances: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -302,15 +310,32 @@ def _kernel(path: Path, package: str, place: str, data: Mapping[str, Any]) -> Li
             f"{name!r} is outside the package {package!r}, whose wheel would carry it; list "
             "kernels of the package itself",
         )
-    signatures = _need(path, data, "kernel", place, "signatures")
-    if not signatures:
+    instances = tuple(data.get("instances", ()))
+    for index, text in enumerate(instances):
+        _check_instance(path, package, f"{place}.instances[{index}]", text)
+    signatures = data.get("signatures", ()) if instances else None
+    if signatures is None:
+        signatures = _need(path, data, "kernel", place, "signatures")
+    if not signatures and not instances:
         raise _refuse(
             path,
             f"{place}.signatures",
             f"no variant of {name!r} would be built; write {_EXAMPLES['kernel.signatures']}",
         )
     where = _where(path, f"{place}.where", data.get("where", {}))
-    return ListedKernel(place, name, tuple(signatures), where)
+    return ListedKernel(place, name, tuple(signatures), where, instances)
+
+
+def _check_instance(path: Path, package: str, place: str, text: str) -> None:
+    module, colon, qualname = text.partition(":")
+    inside = module == package or module.startswith(f"{package}.")
+    if not (colon and inside and _is_dotted(module) and _is_dotted(qualname)):
+        raise _refuse(
+            path,
+            place,
+            f"{text!r} is no module:function of the package {package!r}; write "
+            f'instances = ["{package}.cells:prebuilt"]',
+        )
 
 
 def _nearest_name(name: str, package: str) -> str:
