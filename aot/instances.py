@@ -1,8 +1,8 @@
 """Instances: the signatures that a function of the package gives, with templates among the specs.
 
 ``instances = ["mykernels.cells:prebuilt"]`` names a function without parameters. It yields one
-tuple for each variant, with one entry for each parameter of the kernel: a text such as ``"f32[:]"``,
-or what `tack.spec` gives.
+tuple for each variant, with one entry for each parameter of the kernel: a text such as
+``"f32[:]"``, or what `tack.spec` gives.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def template_misfits(
 ) -> Iterator[str]:
     """Why no call could give a template of this spec for the parameter ``name``."""
     if annotation is not None:
-        yield f"{name!r} is annotated tack.{annotation.__name__}, a scalar, and {spec} is a template"
+        yield (
+            f"{name!r} is annotated tack.{annotation.__name__}, a scalar, and {spec} is a template"
+        )
         return
     for path, node in spec.nodes():
         label = ".".join((name, *path))

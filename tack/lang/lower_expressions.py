@@ -326,11 +326,7 @@ class ExpressionLowering(TemplateLowering):
             if node.attr == "shape":
                 raise self.refuse(node, "a shape has no value of its own; write .shape[k]")
             raise self.refuse(node, f"arrays have .shape[k] here, and no .{node.attr}")
-        if isinstance(node.value, ast.Attribute):
-            self.member_of(node.value)  # an unknown one is refused by its own name
-        raise self.not_a_template(node) or self.refuse(
-            node, f"a number has no attribute {node.attr!r} here"
-        )
+        raise self.refuse(node, f"a number has no attribute {node.attr!r} here")
 
     def array_of(self, node: ast.expr) -> ArrayParameter | None:
         """The array that ``node`` names, or None."""

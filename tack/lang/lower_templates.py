@@ -73,31 +73,41 @@ class TemplateLowering(LoweringBase):
 
     def template_of(self, node: ast.expr) -> TemplateNode | None:
         """The template that ``node`` names, or None."""
-        if isinstance(node, ast.Name) and node.id in self.frame.locals:
-            meaning = self.frame.meanings.get(node.id)
-        elif isinstance(node, ast.Attribute):
-            meaning = self.member_of(node)
-        else:
-            return None
+        meaning = self._meaning_of(node)
         return meaning if isinstance(meaning, TemplateNode) else None
+
+    def _meaning_of(self, node: ast.expr) -> Meaning | None:
+        """What a local name, or an attribute of a template, stands for; None for anything else."""
+        if isinstance(node, ast.Name) and node.id in self.frame.locals:
+            return self.frame.meanings.get(node.id)
+        return self.member_of(node) if isinstance(node, ast.Attribute) else None
 
     def member_of(self, node: ast.Attribute) -> Meaning | None:
         """What an attribute of a template stands for; None if ``node`` is no such attribute.
 
-        Raises `TemplateError` for an attribute that the template lacks.
+        Raises `TemplateError` for an attribute that the template lacks, and for a path that goes
+        on behind a number.
         """
-        owner = self.template_of(node.value)
+        owner = self._owner_of(node)
         if owner is None:
             return None
         if node.attr not in owner.members:
             raise self._unknown(node, owner)
         return owner.members[node.attr]
 
+    def _owner_of(self, node: ast.Attribute) -> TemplateNode | None:
+        """The template whose attribute or method ``node`` is; None if it is of something else."""
+        meaning = self._meaning_of(node.value)
+        if isinstance(meaning, str | IRConstant) and isinstance(node.value, ast.Attribute):
+            raise self._not_a_template(node, node.value)
+        return meaning if isinstance(meaning, TemplateNode) else None
+
     def callee_of(self, node: ast.Call) -> Callee | None:
         """The device function that a call inlines; None if it calls something else."""
-        owner = self.template_of(node.func.value) if isinstance(node.func, ast.Attribute) else None
-        if owner is not None and isinstance(node.func, ast.Attribute):
-            return self._method(node.func, owner)
+        if isinstance(node.func, ast.Attribute):
+            owner = self._owner_of(node.func)
+            if owner is not None:
+                return self._method(node.func, owner)
         found = self.static(node.func)
         return Callee(found) if isinstance(found, FunctionDefinition) else None
 
@@ -149,18 +159,15 @@ class TemplateLowering(LoweringBase):
         """The error for what a template lacks, for the caller to raise."""
         return TemplateError(message, self.frame.definition.source.position(node))
 
-    def not_a_template(self, node: ast.Attribute) -> CompileError | None:
-        """The error for a path that goes on behind a number of a template, or None."""
-        if isinstance(node.value, ast.Attribute):
-            owner = self.template_of(node.value.value)
-            if owner is not None:
-                name = node.value.attr
-                return self.refuse_template(
-                    node,
-                    f"{owner.label}.{name} is {_kind(owner, name)}, so it has no {node.attr!r}; "
-                    f"{owner.label} has {_listed(owner.members)}",
-                )
-        return None
+    def _not_a_template(self, node: ast.Attribute, number: ast.Attribute) -> TemplateError:
+        owner = self.template_of(number.value)
+        assert owner is not None
+        where = f"{owner.label}.{number.attr}"
+        return self.refuse_template(
+            node,
+            f"{where} is {_kind(owner, number.attr)}, so it has no {node.attr!r}; {owner.label} "
+            f"has {_listed(owner.members)}",
+        )
 
 
 def _kind(owner: TemplateNode, name: str) -> str:
