@@ -93,11 +93,13 @@ class Package:
             target = Target("cpu", level)
             renderer = renderer_for(target)
             sources = []
-            for kernel, signature in rows:
+            for kernel, text in rows:
                 definition = getattr(kernels, kernel).definition
-                source = generate(Variant(definition, Signature.parse(signature), target), renderer)
-                print_ = definition.fingerprint()
-                modules.update(print_.modules)
+                signature = text.replace("PACKAGE", self.name)
+                given = Signature.parse(signature)
+                source = generate(Variant(definition, given, target), renderer)
+                print_, whole = definition.fingerprint(), definition.fingerprint(given)
+                modules.update(whole.modules)
                 sources.append(source)
                 entry = entries.setdefault(
                     kernel,
@@ -127,6 +129,15 @@ class Package:
                         },
                     }
                 )
+                if given.templates:
+                    entry["variants"][-1] |= {
+                        "modules": [m for m in whole.modules if m not in print_.modules],
+                        "captured": [
+                            {"scope": c.scope, "name": c.name, "value": c.value}
+                            for c in whole.captured
+                            if c not in print_.captured
+                        ],
+                    }
             library = self._compile(level, assemble("unit", sources, renderer))
             content = library.read_bytes()
             artifacts.append(
