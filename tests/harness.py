@@ -21,6 +21,7 @@ from tack.model.variant import Variant
 from tack.render.c_flags import COMPILE_FLAGS, target_flags
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
+from tack.runtime.expansion import expansion_of
 
 __all__ = ["FLAGS", "Unit", "differences", "levels", "run_kernel", "run_tack", "source_of"]
 
@@ -84,12 +85,12 @@ def run_kernel(
 ) -> None:
     """Call ``kernel`` with what ``library`` holds for ``source``."""
     entries = {flavour: library.symbol(name) for flavour, name in source.launch.entries}
+    signature, names = source.variant.signature, kernel.definition.parameters
+    annotated = kernel.py_func.__annotations__
     launchable = _core.Launchable(
         params=[
-            _parameter(spec, name in kernel.py_func.__annotations__)
-            for spec, name in zip(
-                source.variant.signature, kernel.definition.parameters, strict=True
-            )
+            _parameter(flat.spec, not flat.path and names[flat.argument] in annotated)
+            for flat in signature.flat()
         ],
         slots=source.launch.slots,
         host=source.launch.host,
@@ -100,7 +101,11 @@ def run_kernel(
         keepalive=library,
     )
     _core.uninstall(kernel)
-    _core.install(kernel, launchable)
+    _core.install(
+        kernel,
+        launchable,
+        expansion_of(kernel, signature, arguments) if signature.templates else None,
+    )
     try:
         kernel(*arguments)
     finally:

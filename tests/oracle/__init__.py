@@ -7,6 +7,7 @@ integers, fractions and NumPy scalars. Nothing here imports tack.
     numbers   exact arithmetic on payloads
     rules     what type each operation gives
     values    the scalars that a kernel meets, with operators
+    templates objects of a device class
     arrays    NumPy arrays that load and store such scalars
     source    functions' syntax trees, and what names stand for
     flow      what a function assigns and declares, and what can be reached

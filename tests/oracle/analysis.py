@@ -24,6 +24,7 @@ from .types import (
     ArrayType,
     Dtype,
     OracleRefused,
+    TemplateType,
     Type,
     WeakInt,
     is_integer,
@@ -264,6 +265,8 @@ class _Rounds:
                 return t if t is None or name in self.transparent else loaded(t)
             case ast.Subscript(value=value, slice=index):
                 return self._subscript(value, index)
+            case ast.Attribute() if self._member(node) is not None:
+                return self._member(node)
             case ast.Attribute() if self._shaped(node):
                 shaped = self._shaped(node)
                 return (I64,) * (shaped.rank if shaped else 0)
@@ -339,19 +342,49 @@ class _Rounds:
     def _shaped(self, node: ast.expr) -> ArrayType | None:
         """The array whose shape `node` is."""
         match node:
-            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
-                array = self.locals.get(name)
+            case ast.Attribute(value=value, attr="shape"):
+                array = self._whole(value)
                 return array if isinstance(array, ArrayType) else None
         return None
+
+    def _whole(self, node: ast.expr) -> Type | None:
+        """The array or template that `node` names."""
+        found = None
+        if isinstance(node, ast.Name) and node.id in self.names:
+            found = self.locals.get(node.id)
+        elif isinstance(node, ast.Attribute):
+            found = self._member(node)
+        return found if isinstance(found, ArrayType | TemplateType) else None
+
+    def _member(self, node: ast.Attribute) -> Type | None:
+        """The type of an attribute of a template; `None` for other attributes."""
+        owner = self._whole(node.value)
+        if not isinstance(owner, TemplateType):
+            return None
+        found = dict(owner.members)
+        if node.attr not in found or node.attr[0] == "_":
+            raise OracleRefused(f"{ast.unparse(node)}: no such attribute")
+        return found[node.attr]
+
+    def _method(self, node: ast.expr) -> tuple[FunctionType, list[Type]] | None:
+        """The function that `node` names on a template, and the self that it takes, if it does."""
+        owner = self._whole(node.value) if isinstance(node, ast.Attribute) else None
+        if not isinstance(node, ast.Attribute) or not isinstance(owner, TemplateType):
+            return None
+        for name, function in owner.functions:
+            if name == node.attr:
+                return function, []
+        for name, function, static in owner.methods:
+            if name == node.attr:
+                return function, [] if static else [owner]
+        raise OracleRefused(f"{ast.unparse(node)}: no such method")
 
     def _subscript(self, value: ast.expr, index: ast.expr) -> Type | None:
         if self._shaped(value):
             return I64
-        if not isinstance(value, ast.Name) or value.id not in self.names:
-            raise OracleRefused(f"subscript of {ast.unparse(value)}")
-        array = self.locals.get(value.id)
+        array = self._whole(value)
         if not isinstance(array, ArrayType):
-            raise OracleRefused(f"{value.id} is no array")
+            raise OracleRefused(f"{ast.unparse(value)} is no array")
         indices = index.elts if isinstance(index, ast.Tuple) else [index]
         if len(indices) != array.rank:
             raise OracleRefused(f"{len(indices)} indices on rank {array.rank}")
@@ -363,7 +396,8 @@ class _Rounds:
         return array.dtype
 
     def _call(self, node: ast.Call, statement: bool = False) -> Type | None:
-        called = resolve(self.function, node.func)
+        method = self._method(node.func)
+        called = Device(method[0]) if method else resolve(self.function, node.func)
         positional = [self._argument(each) for each in node.args]
         keywords = {each.arg or "": self._argument(each.value) for each in node.keywords}
         if None in positional or None in keywords.values():
@@ -373,6 +407,7 @@ class _Rounds:
         if not isinstance(called, Device):
             raise OracleRefused(f"{ast.unparse(node.func)} is not callable")
         types = []
+        positional = [*(method[1] if method else []), *positional]
         for _, given in bind(called.function, positional, keywords):
             constant = isinstance(given, bool | int | float | Value)
             types.append(lift(given).type if constant else given)
@@ -382,9 +417,7 @@ class _Rounds:
         return result
 
     def _argument(self, node: ast.expr) -> Type | None:
-        if isinstance(node, ast.Name) and isinstance(self.locals.get(node.id), ArrayType):
-            return self.locals[node.id]
-        return self.type(node)
+        return self._whole(node) or self.type(node)
 
 
 def _known_literal(t: Type) -> Value | None:

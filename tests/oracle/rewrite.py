@@ -11,7 +11,7 @@ from typing import Any
 
 from .analysis import RESULT, Analysis
 from .source import parameters
-from .types import Dtype, Type
+from .types import Dtype, TemplateType, Type
 
 __all__ = ["Rewriter"]
 
@@ -52,7 +52,7 @@ class Rewriter(ast.NodeTransformer):
         return ast.fix_missing_locations(node)
 
     def _weak(self, name: str) -> bool:
-        return not isinstance(self._local(name), Dtype | tuple) and not hasattr(
+        return not isinstance(self._local(name), Dtype | TemplateType | tuple) and not hasattr(
             self._local(name), "rank"
         )
 
@@ -117,6 +117,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.For:
         """Indices are i64 and then what their local is."""
+        if isinstance(node.target, ast.Tuple) and isinstance(node.iter, ast.Name | ast.Attribute):
+            node.iter = ast.Call(ast.Attribute(node.iter, "parts", ast.Load()), [], [])
         self.generic_visit(node)
         targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
         names = [each.id for each in targets if isinstance(each, ast.Name)]

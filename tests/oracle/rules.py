@@ -20,6 +20,7 @@ from .types import (
     Dtype,
     OracleRefused,
     Scalar,
+    TemplateType,
     Type,
     WeakFloat,
     WeakInt,
@@ -79,7 +80,7 @@ def _same(t: Scalar) -> Typed:
 
 def _number(t: Type) -> Scalar:
     """`t` as an operand of arithmetic; a lone bool is i64."""
-    if isinstance(t, ArrayType | tuple):
+    if isinstance(t, ArrayType | TemplateType | tuple):
         raise OracleRefused(f"{t} is not a scalar")
     return I64 if t == BOOL else t
 

@@ -16,6 +16,7 @@ from .flow import annotation
 from .numbers import convert
 from .rewrite import Rewriter
 from .source import WORDS, Builtin, Device, parameters, resolve, spelled, syntax, unwrap
+from .templates import Template, is_template
 from .types import BOOL, DEFAULT_FLOAT, F32, F64, I64, Dtype, OracleRefused, Type, is_integer
 from .values import Value, call_builtin, lift, literal, to, value_type
 
@@ -80,13 +81,15 @@ class _Shim:
                 return _ndrange
             return lambda *arguments: call_builtin(found.name, *arguments)
         if isinstance(found, Device):
-            return self._device(found.function)
+            return self.device(found.function)
         return _Module(self, found) if isinstance(found, ModuleType) else found
 
-    def _device(self, function: FunctionType) -> Callable[..., Any]:
+    def device(self, function: FunctionType) -> Callable[..., Any]:
+        """What runs in place of a device function."""
+
         def call(*positional: Any, **keywords: Any) -> Any:
             bound = [
-                (name, given if isinstance(given, Array) else lift(given))
+                (name, given if isinstance(given, Array | Template) else lift(given))
                 for name, given in bind(function, positional, keywords)
             ]
             analysis = self.analyzer.function(function, [value_type(each) for _, each in bound])
@@ -152,16 +155,34 @@ def argument(given: Any, declared: Dtype | None, default_float: Dtype) -> Value:
     return Value(declared, convert(number, declared))
 
 
+def _arrays(given: Any) -> Iterable[np.ndarray[Any, Any]]:
+    """An array, or those that a template holds."""
+    if isinstance(given, np.ndarray):
+        yield given
+    elif is_template(given):
+        for name, held in vars(given).items():
+            if name[0] != "_":
+                yield from _arrays(held)
+
+
 def _bound(
     function: FunctionType, arguments: Sequence[Any], access: Access | None
-) -> list[Array | Value]:
-    arrays = [each for each in arguments if isinstance(each, np.ndarray)]
+) -> list[Array | Template | Value]:
+    arrays = [each for given in arguments for each in _arrays(given)]
     double = any(array_dtype(each) == F64 for each in arrays)
     DEFAULT_FLOAT.set(F64 if double else F32)
-    bound: list[Array | Value] = []
+    bound: list[Array | Template | Value] = []
     for parameter, given in zip(parameters(syntax(function)), arguments, strict=True):
         if isinstance(given, np.ndarray):
             bound.append(Array(given, access))
+        elif is_template(given):
+            bound.append(
+                Template(
+                    given,
+                    lambda number: argument(number, None, DEFAULT_FLOAT.get()),
+                    lambda array: Array(array, access),
+                )
+            )
         else:
             spelled = parameter.annotation
             declared = None if spelled is None else annotation(spelled)
@@ -211,6 +232,9 @@ def run(
     bound = _bound(function, arguments, watch if access is not None else None)
     shim = _Shim(Analyzer())
     analysis = shim.analyzer.function(function, [value_type(each) for each in bound])
+    for each in bound:
+        if isinstance(each, Template):
+            each.attach(shim.device)
     compiled = shim.compiled(analysis, kernel=True)
     compiled(*bound)
     for current, iteration in order(list(enumerate(shim.parallel.iterations))):  # noqa: B007

@@ -28,6 +28,7 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
+from types import FunctionType
 from typing import TypeVar
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "ArrayType",
     "Dtype",
     "OracleRefused",
+    "TemplateType",
     "Type",
     "WeakFloat",
     "WeakInt",
@@ -136,8 +138,30 @@ class ArrayType:
         return f"{self.dtype}[{', '.join(':' * self.rank)}]"
 
 
+@dataclass(frozen=True, slots=True)
+class TemplateType:
+    """An object of a device class: its attributes and methods, and its numbers as they are written.
+
+    Each method comes with whether it is static.
+    """
+
+    name: str
+    members: tuple[tuple[str, Type], ...]
+    constants: tuple[tuple[str, str], ...]
+    functions: tuple[tuple[str, FunctionType], ...]
+    methods: tuple[tuple[str, FunctionType, bool], ...]
+
+    def __str__(self) -> str:
+        fixed = dict(self.constants)
+        passed = [f"{name}: {each}" for name, each in self.members if name not in fixed]
+        fixed |= {name: f"@{f.__module__}:{f.__qualname__}" for name, f in self.functions}
+        return (
+            f"{self.name}({', '.join([*passed, *(f'{n}={t}' for n, t in sorted(fixed.items()))])})"
+        )
+
+
 Scalar = Dtype | WeakInt | WeakFloat
-Type = Dtype | WeakInt | WeakFloat | ArrayType | tuple["Type", ...]
+Type = Dtype | WeakInt | WeakFloat | ArrayType | TemplateType | tuple["Type", ...]
 """A tuple is the type of several results."""
 T = TypeVar("T", bound=Type)
 
