@@ -34,7 +34,7 @@ class Curve:
         self.a, self.b, self.n, self.m, self.s = a, b, n, m, s
 
     @tack.func
-    def at(self, i: tack.i64) -> Any:
+    def at(self, i: tack.i64) -> float:
         """What the kernel stores."""
         return self.a[i] * self.s + self.b[i] + float(self.m)
 
@@ -56,28 +56,30 @@ class Pair:
 
 
 @tack.kernel
-def plain(a, b, n, m, s, out):  # type: ignore[no-untyped-def]
+def plain(  # noqa: PLR0917 - what is in an object elsewhere
+    a: tack.Array, b: tack.Array, n: tack.i64, m: tack.i64, s: tack.f32, out: tack.Array
+) -> None:
     """No template."""
     for i in range(n):
         out[i] = a[i] * s + b[i] + float(m)
 
 
 @tack.kernel
-def single(curve, out):  # type: ignore[no-untyped-def]
+def single(curve: Curve, out: tack.Array) -> None:
     """One template."""
     for i in range(curve.n):
         out[i] = curve.at(i)
 
 
 @tack.kernel
-def double(curve, length, out):  # type: ignore[no-untyped-def]
+def double(curve: Curve, length: Length, out: tack.Array) -> None:
     """Two templates."""
     for i in range(length.n):
         out[i] = curve.at(i)
 
 
 @tack.kernel
-def nested(pair, out):  # type: ignore[no-untyped-def]
+def nested(pair: Pair, out: tack.Array) -> None:
     """A template in a template."""
     for i in range(pair.curve.n):
         out[i] = pair.curve.at(i)

@@ -116,6 +116,11 @@ FORM = {
         'build.package_init = "no"\ntargets.cpu',
         ": build.package_init: 'no' is not a boolean; write package_init = false",
     ),
+    "an instance that is no function of the package": (
+        "signatures =",
+        "instances =",
+        "[0]: 'f32, f32[:], f32[:], f32[:]' is no module:function of the package 'NAME'; write inst",
+    ),
 }
 
 LATER = {
@@ -139,11 +144,6 @@ LATER = {
         "targets.cpu",
         'targets.metal = ["metal3.1"]\ntargets.cpu',
         ": targets.metal: Metal tar",
-    ),
-    "instances": (
-        "signatures =",
-        "instances =",
-        ": kernel[0].instances: template instances are not",
     ),
 }
 

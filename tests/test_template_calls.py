@@ -184,7 +184,9 @@ def test_an_undecorated_class_is_no_template(module) -> None:
     class Plain:
         n = 1
 
-    with pytest.raises(TypeError, match=r"a kernel takes arrays, numbers and objects of a @tack"):
+    with pytest.raises(
+        TypeError, match=r"a kernel takes arrays and numbers, and objects of a @tack"
+    ):
         call(module, Plain())
 
 

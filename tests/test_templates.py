@@ -699,6 +699,12 @@ def test_more_values_than_a_kernel_takes_are_refused(load) -> None:
         module.kernel(holder, np.zeros(4))
 
 
+def test_a_template_for_an_annotated_scalar_is_refused(load) -> None:
+    case = Case(load, extra="@tack.func\ndef f(x: tack.i64):\n    return x\n")
+    said = case.refusal("out[0] = f(obj)", CompileError)
+    assert "'x' of f() is annotated i64, and this is a template" in said
+
+
 # --- loops
 
 GRID = """

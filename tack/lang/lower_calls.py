@@ -12,7 +12,7 @@ from tack.lang import builtins as language
 from tack.lang.bindings import MISSING, Constant, dotted_name
 from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.lang.fingerprint import defaults_of
-from tack.lang.lower_base import Frame, Meaning
+from tack.lang.lower_base import Frame, Meaning, TemplateNode
 from tack.lang.lower_expressions import ExpressionLowering
 from tack.lang.lower_templates import Callee
 from tack.model.dtypes import DTYPES, DType
@@ -186,7 +186,14 @@ class CallLowering(ExpressionLowering):
         whole = {id(n): self.array_of(n) or self.template_of(n) for n in nodes}
         scalars = [n for n in nodes if whole[id(n)] is None]
         values = dict(zip(map(id, scalars), self.evaluate(scalars), strict=True))
+        annotations = dict(zip(callee.parameters, callee.annotations, strict=True))
         for name, argument in given.items():
+            if isinstance(whole[id(argument)], TemplateNode) and annotations[name] is not None:
+                raise self.refuse(
+                    argument,
+                    f"{name!r} of {_plain(callee)}() is annotated {annotations[name]}, and this is "
+                    "a template",
+                )
             meanings[name] = whole[id(argument)] or self._parameter(
                 node, callee, frame, name, values[id(argument)]
             )

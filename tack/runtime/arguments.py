@@ -218,8 +218,8 @@ def _scalar_dtype(
     where = f"{definition.name}: scalar {name!r}"
     if number is None:
         raise TypeError(
-            f"{definition.name}: {name!r} is {_kind(value)}; a kernel takes arrays, numbers and "
-            "objects of a @tack.device_class"
+            f"{definition.name}: {name!r} is {_kind(value)}; a kernel takes arrays and numbers, "
+            "and objects of a @tack.device_class"
         )
     if annotation is None:
         if isinstance(number, float):
