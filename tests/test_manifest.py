@@ -119,7 +119,7 @@ FORM = {
     "an instance that is no function of the package": (
         "signatures =",
         "instances =",
-        "[0]: 'f32, f32[:], f32[:], f32[:]' is no module:function of the package 'NAME'; write inst",
+        "[0]: 'f32, f32[:], f32[:], f32[:]' is no module:function of the package 'NAME'; write",
     ),
 }
 
