@@ -28,7 +28,7 @@ __all__ = ["PAGE", "Entry", "entries", "page", "uncovered"]
 PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
 
 _GAP = "\N{HORIZONTAL ELLIPSIS}"
-_WORDING = ("refuse", "Refusal")
+_WORDING = ("refuse", "refuse_template", "Refusal")
 _ROOT = Path(tack.__path__[0])
 
 _INTRODUCTION = """# What the kernel language refuses
@@ -44,6 +44,7 @@ _CHAPTERS = {
     "lang/lower_statements.py": "Statements",
     "lang/lower_expressions.py": "Expressions",
     "lang/lower_calls.py": "Calls",
+    "lang/lower_templates.py": "Templates",
     "passes/infer.py": "Types of locals",
     "passes/lattice.py": "Types of operands",
     "passes/expressions.py": "Literals",

@@ -17,13 +17,14 @@ from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
+from tack.runtime.arguments import call_signature
 
 __all__ = ["CASES", "Case", "refused"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A module whose `kernel` is refused for a signature.
+    """A module whose `kernel` is refused for a signature, or for the arguments that `given` gives.
 
     `words` are in the message, and the caret stands below `under`; None where that is judged
     elsewhere.
@@ -42,7 +43,11 @@ class Case:
 def refused(module: ModuleType, signature: str) -> CompileError:
     """The error that refuses the module's kernel."""
     target = Target("cpu", "x86-64-v3")
-    variant = Variant(module.kernel.definition, Signature.parse(signature), target)
+    if hasattr(module, "given"):
+        given = call_signature(module.kernel.definition, module.given())
+    else:
+        given = Signature.parse(signature)
+    variant = Variant(module.kernel.definition, given, target)
     with pytest.raises(CompileError) as caught:
         generate(variant, renderer_for(target))
     return caught.value
@@ -339,6 +344,66 @@ APART = {
     """: ("f32[:], i64", "calls no device functions"),
 }
 
+TEMPLATE = """
+@tack.device_class
+class Grid:
+    tack_extents = ("nx", "ny")
+    nx = ny = 2
+    _hidden = 3
+
+    def __init__(self):
+        self.n, self.name, self.data = 1, "grid", np.zeros(3)
+
+    @tack.func
+    def size(self):
+        return self.nx * self.ny
+
+    @tack.func
+    def lost():
+        return 1
+
+@tack.device_class
+class Holder:
+    pass
+
+@tack.func
+def typed(m: tack.i64):
+    return m
+
+def given():
+    grid = Grid()
+    grid.inner = Holder()
+    return grid, np.zeros(3)
+"""
+
+# Statement of a kernel over (grid, x), where the grid is as above: (under the caret, words).
+TEMPLATES: dict[str, tuple[str, str]] = {
+    "x[i] = grid": ("grid", "the template 'grid' has no value of its own; read an attribute"),
+    "x[i] = grid[0]": ("grid[0]", "a template cannot be indexed"),
+    "grid = 1": ("grid", "'grid' is a template; it cannot be assigned"),
+    "for c in grid:\n    pass": ("grid", "only the outermost loop runs over a template"),
+    "x[i] = typed(grid)": ("grid", "'m' of typed() is annotated i64, and this is a template"),
+    "x[i] = grid.lost()": ("grid.lost()", "lost() takes no self; write @staticmethod"),
+    "x[i] = grid._hidden": ("grid._hidden", "names that start with '_' are invisible"),
+    "x[i] = grid.size": ("grid.size", "grid.size is a method; call it: grid.size(...)"),
+    "x[i] = grid.name": ("grid.name", "grid.name is a str, which a kernel cannot read; what works"),
+    "x[i] = grid.name()": ("grid.name", "grid.name is a str, which a kernel cannot call"),
+    "x[i] = grid.nz": (
+        "grid.nz",
+        "grid (Grid) has no attribute 'nz'; it has data, inner, n, nx, ny",
+    ),
+    "x[i] = grid.inner.nz": ("grid.inner.nz", "(Holder) has no attribute 'nz'; it has none"),
+    "x[i] = grid.volume()": ("grid.volume", "has no method 'volume'; it has lost, size"),
+    "x[i] = grid.n()": ("grid.n", "grid.n is a number, no method"),
+    "x[i] = grid.n.real": ("grid.n.real", "grid.n is a number, so it has no 'real'; grid has data"),
+}
+
+# Head of the parallel loop over such a grid: (under the caret, words).
+TEMPLATE_LOOPS: dict[str, tuple[str, str]] = {
+    "for i, j, k in grid:": ("i, j, k", "grid has 2 extents, so its loop gives 2 indices"),
+    "for i in grid.inner:": ("grid.inner", "grid.inner (Holder) declares no extents"),
+}
+
 
 def _cases() -> list[Case]:
     start, prelude = "import tack\n\n@tack.kernel\n", textwrap.dedent(PRELUDE)
@@ -358,7 +423,18 @@ def _cases() -> list[Case]:
     for text, (signature, words) in APART.items():
         module = "import tack\n" + textwrap.dedent(text)
         cases.append(Case(words, module, signature, words))
+    for statement, (under, words) in TEMPLATES.items():
+        text = f"def kernel(grid, x):\n    for i in range(3):\n{_inside(statement)}\n"
+        cases.append(_with_template(statement, text, words, under))
+    for head, (under, words) in TEMPLATE_LOOPS.items():
+        text = f"def kernel(grid, x):\n    {head}\n        x[0] = 1\n"
+        cases.append(_with_template(head, text, words, under))
     return cases
+
+
+def _with_template(name: str, text: str, words: str, under: str) -> Case:
+    whole = f"import numpy as np\nimport tack\n{TEMPLATE}\n@tack.kernel\n{text}"
+    return Case(name, whole, "", words, under)
 
 
 def _inside(statement: str) -> str:
