@@ -83,6 +83,8 @@ bool try_templated(KernelObject* kernel, TemplatedVariant& entry, PyObject* cons
   return true;
 }
 
+constexpr int kLooks = 16;
+
 // Every call that has left the warm path, in order of likelihood.
 PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
   KernelState& state = kernel->state();
@@ -101,11 +103,14 @@ PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
   if (const Launchable* found = state.variants.find(plain.data(), count, call)) {
     return launch(*found, call);
   }
-  const nb::object answer = resolve_miss(kernel, arguments);
-  if (PyTuple_CheckExact(answer.ptr()) && PyTuple_GET_SIZE(answer.ptr()) == 2) {
+  nb::object answer = resolve_miss(kernel, arguments);
+  // Another thread may change an object while its plan is learned: a few more looks, then it is
+  // given up.
+  for (int tries = kLooks; PyTuple_CheckExact(answer.ptr()); --tries) {
     TemplatedVariant& entry = insert_templated(kernel, answer[0], answer[1]);
     if (try_templated(kernel, entry, arguments, result)) return result;
-    refuse_answer(kernel, entry.variant);
+    if (tries == 1) refuse_answer(kernel, entry.variant);
+    answer = resolve_miss(kernel, arguments);
   }
   const Launchable& resolved = insert_variant(kernel, answer);
   if (pack(resolved, plain.data(), call)) return launch(resolved, call);

@@ -123,6 +123,31 @@ def test_a_dictionary_that_was_replaced_is_read(module) -> None:
         call(module, holder)
 
 
+def test_attributes_are_those_that_the_object_has_whatever_its_class_says(load) -> None:
+    module = load(
+        """
+        @tack.device_class
+        class Liar:
+            __slots__ = ("__dict__", "m")
+
+            def __getattribute__(self, name):
+                if name in ("m", "n"):
+                    return 100
+                return object.__getattribute__(self, name)
+
+        @tack.kernel
+        def kernel(obj, out):
+            for i in range(1):
+                out[0] = obj.m + obj.n
+        """
+    )
+    liar, out = module.Liar(), np.zeros(1)
+    liar.m, liar.n = 1, 2
+    for _ in range(2):
+        module.kernel(liar, out)
+        assert out[0] == 3
+
+
 def test_a_missing_attribute_is_told_at_every_call(module) -> None:
     holder = ready(module)
     del holder.n

@@ -35,6 +35,7 @@ __all__ = [
     "is_hidden",
     "is_template",
     "methods_of",
+    "slot_value",
     "template_scope",
     "template_tree",
 ]
@@ -246,9 +247,17 @@ def own_values(template: object) -> Iterator[tuple[str, Any]]:
     for owner in cls.__mro__:
         for name, slot in vars(owner).items():
             if name[0] != "_" and isinstance(slot, types.MemberDescriptorType):
-                value = getattr(template, name, MISSING)
+                value = slot_value(template, slot)
                 if value is not MISSING and class_value(cls, name) is slot:
                     yield name, value
+
+
+def slot_value(template: object, slot: types.MemberDescriptorType) -> Any:
+    """What an object has in a slot, or `MISSING`; nothing that its class overrides is asked."""
+    try:
+        return slot.__get__(template, type(template))
+    except AttributeError:
+        return MISSING
 
 
 def is_hidden(cls: type, name: str) -> bool:

@@ -21,6 +21,7 @@ from tack.lang.template import (
     constants_of_class,
     is_hidden,
     methods_of,
+    slot_value,
     template_tree,
 )
 from tack.model.locks import fork_safe_lock
@@ -91,7 +92,7 @@ class _Learner:
                     continue
                 if class_value(cls, name) is not slot:
                     continue
-                value = getattr(template, name, MISSING)
+                value = slot_value(template, slot)
                 if value is MISSING:
                     yield slot, "unset", None, True
                 else:
