@@ -43,7 +43,7 @@ def kernels(load):
         ((1j, X, X), TypeError, "'a' is a builtins.complex"),
         ((1.0, X.astype(np.float16), X), TypeError, "'x' has dtype float16"),
         ((1.0, X.astype(complex), X), TypeError, "'x' has dtype complex128"),
-        ((1.0, X.astype(bool), X), TypeError, "'x' has dtype bool"),
+        ((1.0, X.astype("S1"), X), TypeError, "'x' has dtype |S1"),
         ((1.0, X.astype(object), X), TypeError, "'x' has dtype object"),
         ((1.0, X.astype(np.longdouble), X), TypeError, "'x' has dtype"),
         ((1.0, X.astype(">f4"), X), TypeError, "native byte order"),

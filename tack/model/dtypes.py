@@ -11,7 +11,6 @@ import math
 from typing import Any, Final, Literal
 
 __all__ = [
-    "ARRAY_DTYPES",
     "DTYPES",
     "DType",
     "bool_",
@@ -151,9 +150,6 @@ DTYPES: Final[dict[str, DType]] = {
     dtype.name: dtype for dtype in (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64)
 }
 """Every scalar type by its name."""
-
-ARRAY_DTYPES: Final[dict[str, DType]] = {n: d for n, d in DTYPES.items() if not d.is_bool}
-"""The types that an array's elements may have."""
 
 _NUMPY_NAMES: Final = {"i": "int", "u": "uint", "f": "float"}
 

@@ -12,6 +12,7 @@ from tack.passes.infer import infer
 from tack.passes.localize import localize
 from tack.passes.optimize import optimize
 from tack.passes.resolve import resolve
+from tack.passes.storage import store_as_bytes
 from tack.passes.type import annotate_types
 
 __all__ = ["PASSES", "prepare"]
@@ -23,6 +24,7 @@ PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction], str], ...]] = (
     (localize, "localized"),
     (optimize, "optimized"),
     (decompose, "decomposed"),
+    (store_as_bytes, "decomposed"),
 )
 """The passes, each with the stage that it reaches."""
 

@@ -24,7 +24,7 @@ _ARRAY_NAMES = ("out", "res", "src", "tab", "aux", "img", "short", "λ")
 
 def family_of(dtype: str) -> str:
     """The family of an array's elements."""
-    return "F" if dtype[0] == "f" else "U" if dtype == "u64" else "I"
+    return {"f": "F", "b": "B"}.get(dtype[0], "U" if dtype == "u64" else "I")
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class _Kernel:
         exact = self.chance(30)
         leading = tuple(each + (0 if exact else self.number(0, 2)) for each in extents)
         for _ in range(self.number(1, 3)):
-            dtype = self.pick([*_INTEGERS, "f32", "f64", "f32"])
+            dtype = self.pick([*_INTEGERS, "f32", "f64", "f32", "bool"])
             name = self.scope.fresh(self.pick(_ARRAY_NAMES))
             array = Array(name, family_of(dtype), dims, tuple(indices))
             shape = leading
@@ -280,7 +280,7 @@ class _Kernel:
 
     def _table(self) -> None:
         """An array that nothing writes and every iteration may read anywhere."""
-        dtype = self.pick([*_INTEGERS, "f32", "f64"])
+        dtype = self.pick([*_INTEGERS, "f32", "f64", "bool"])
         rank = self.number(1, 3)
         shape = tuple(self.number(2, 4) for _ in range(rank))
         count = 1

@@ -14,7 +14,9 @@ _NAMES = {"i": "int", "u": "uint", "f": "float"}
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
-    """The NumPy dtype of `i8` ... `f64`."""
+    """The NumPy dtype of `bool` ... `f64`."""
+    if dtype == "bool":
+        return np.dtype(np.bool_)
     return np.dtype(f"{_NAMES[dtype[0]]}{dtype[1:]}")
 
 
@@ -34,6 +36,8 @@ class Buffer:
             values = [_float(rng) for _ in range(self.count)]
             with np.errstate(over="ignore"):
                 return np.array(values, np.float64).astype(kind)
+        if self.dtype == "bool":
+            return np.array([rng.random() < 0.5 for _ in range(self.count)], kind)
         info = np.iinfo(kind)
         values = [_integer(rng, int(info.min), int(info.max)) for _ in range(self.count)]
         return np.array(values, kind)

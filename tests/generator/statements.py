@@ -248,7 +248,7 @@ class Statements:
             return self._define(scope, place)
         array = self.pick(owned)
         source = array.family
-        if self.chance(20):
+        if source != "B" and self.chance(20):
             source = self.pick(["I", "U", "B"] if array.family != "F" else ["I", "U", "F", "B"])
         value = self.expressions.value(source, scope, self._depth()).text
         return [f"{self.expressions.element(array, scope, 1)} = {value}"]
