@@ -15,10 +15,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from tack import errors
+    from tack import errors, math
     from tack.decorator import kernel
     from tack.lang.array import Array
-    from tack.lang.builtins import ceil, floor, fma, ndrange, sqrt, trunc
+    from tack.lang.builtins import (
+        ceil,
+        clamp,
+        clz,
+        copysign,
+        ctz,
+        floor,
+        fma,
+        isfinite,
+        isinf,
+        isnan,
+        mix,
+        ndrange,
+        popcount,
+        round,  # noqa: A004 - it is the language's word, and Python's
+        sign,
+        sqrt,
+        step,
+        trunc,
+    )
     from tack.lang.definition import constant, func
     from tack.model.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
     from tack.runtime.explain import explain
@@ -37,15 +56,44 @@ _HOMES: Final[dict[str, str]] = (
         ("bool_", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
         "tack.model.dtypes",
     )
-    | dict.fromkeys(("ceil", "floor", "fma", "ndrange", "sqrt", "trunc"), "tack.lang.builtins")
+    | dict.fromkeys(
+        (
+            "ceil",
+            "clamp",
+            "clz",
+            "copysign",
+            "ctz",
+            "floor",
+            "fma",
+            "isfinite",
+            "isinf",
+            "isnan",
+            "mix",
+            "ndrange",
+            "popcount",
+            "round",
+            "sign",
+            "sqrt",
+            "step",
+            "trunc",
+        ),
+        "tack.lang.builtins",
+    )
 )
 """Public name -> the module that defines it."""
+
+_MODULES: Final = frozenset({"errors", "math"})
+"""Public names that are modules."""
 
 __all__ = [
     "Array",
     "bool_",
     "ceil",
+    "clamp",
+    "clz",
     "constant",
+    "copysign",
+    "ctz",
     "errors",
     "explain",
     "f32",
@@ -57,9 +105,18 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "isfinite",
+    "isinf",
+    "isnan",
     "kernel",
+    "math",
+    "mix",
     "ndrange",
+    "popcount",
+    "round",
+    "sign",
     "sqrt",
+    "step",
     "trunc",
     "u8",
     "u16",
@@ -69,8 +126,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module("tack.errors")
+    if name in _MODULES:
+        return import_module(f"tack.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'tack' has no attribute {name!r}")

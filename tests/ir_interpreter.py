@@ -156,7 +156,27 @@ CALLS: dict[str, Callable[..., Any]] = {
     "fma": fma,
     "fmod": np.fmod,
     "copysign": np.copysign,
+    "round": np.rint,
+    "sign": lambda a: type(a)(int(a > 0) - int(a < 0)) if a == a else a,
+    "step": lambda edge, x: type(x)(not x < edge),
+    "mix": lambda a, b, t: a * (type(t)(1) - t) + b * t,
 }
+
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+}
+
+
+def bit_count(name: str, value: int, dtype: DType, c: bool) -> int:
+    bits = value & (1 << dtype.bits) - 1
+    if name == "popcount":
+        return bits.bit_count()
+    if c and not bits:
+        raise UndefinedBehaviour(f"{name} of 0")
+    found = dtype.bits - bits.bit_length() if name == "clz" else (bits & -bits).bit_length() - 1
+    return found if bits else dtype.bits
 
 
 def saturated(value: Any, dtype: DType) -> int:
@@ -249,6 +269,10 @@ class Compiler:
         if name in ("min", "max"):
             a, b = args
             return lambda env: extreme(name, a(env), b(env))
+        if name in ir.PREDICATES:
+            return lambda env: bool(ASKED[name](args[0](env)))
+        if name in ir.BIT_COUNTS:
+            return lambda env: bit_count(name, int(args[0](env)), dtype, self.c)
         function = CALLS[name]
         if dtype.is_float:
             return lambda env: rounded(function(*(arg(env) for arg in args)), dtype)

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from tack.ir.positions import Positions
 
 __all__ = [
+    "BIT_COUNTS",
     "CHILD_FIELDS",
     "COMPARISONS",
     "MATH_CALLS",
+    "PREDICATES",
     "PYTHON_BINARY",
     "TARGET_BINARY",
     "Expression",
@@ -76,8 +78,24 @@ MATH_CALLS: Final[dict[str, int]] = {
     "fma": 3,
     "fmod": 2,
     "copysign": 2,
+    "round": 1,
+    "isnan": 1,
+    "isinf": 1,
+    "isfinite": 1,
+    "sign": 1,
+    "step": 2,
+    "mix": 3,
+    "popcount": 1,
+    "clz": 1,
+    "ctz": 1,
 }
-"""Builtin -> number of operands. ``fmod`` and ``copysign`` exist for decompositions only."""
+"""Builtin -> number of operands. ``fmod`` exists for decompositions only."""
+
+PREDICATES: Final = frozenset({"isnan", "isinf", "isfinite"})
+"""Builtins that ask something of a float, and give a bool."""
+
+BIT_COUNTS: Final = frozenset({"popcount", "clz", "ctz"})
+"""Builtins of the bits of an integer. Targets have them for u32 and u64 (``decompose``)."""
 
 
 class IRNode:

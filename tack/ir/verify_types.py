@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from tack.ir.nodes import (
+    BIT_COUNTS,
+    PREDICATES,
     Expression,
     IRArrayLoad,
     IRArrayStore,
@@ -38,7 +40,9 @@ _COUNTED: Final = frozenset({"<<", ">>", "**"})
 
 _INTEGERS_ONLY: Final = frozenset({"**", "<<", ">>", "&", "|", "^", "cdiv", "cmod", "shl", "shr"})
 _OF_BOOLS: Final = frozenset({"&", "|", "^"})
-_FLOATS_ONLY: Final = frozenset({"floor", "ceil", "trunc", "sqrt", "fma", "fmod", "copysign"})
+_FLOATS_ONLY: Final = PREDICATES | {
+    *("floor", "ceil", "trunc", "round", "sqrt", "fma", "fmod", "copysign", "mix")
+}
 
 
 def _is(node: Expression, dtype: DType, what: str) -> Iterator[str]:
@@ -113,10 +117,15 @@ def _choice(_: IRFunction, node: IRIfExp) -> Iterator[str]:
 
 
 def _call(_: IRFunction, node: IRCall) -> Iterator[str]:
-    dtype = _dtype(node)
+    dtype = _dtype(node.args[0])
     for number, arg in enumerate(node.args):
         yield from _is(arg, dtype, f"operand {number}")
-    if dtype.is_bool or (node.function in _FLOATS_ONLY and not dtype.is_float):
+    yield from _is(node, bool_ if node.function in PREDICATES else dtype, node.function)
+    if (
+        dtype.is_bool
+        or (node.function in _FLOATS_ONLY and not dtype.is_float)
+        or (node.function in BIT_COUNTS and not dtype.is_integer)
+    ):
         yield f"{node.function} of {dtype}"
 
 

@@ -7,7 +7,7 @@ import builtins as python
 import math
 from typing import Any, Final
 
-from tack.ir.nodes import Expression, IRCall, IRCast, IRConstant, IRName
+from tack.ir.nodes import MATH_CALLS, Expression, IRCall, IRCast, IRConstant, IRName
 from tack.lang import builtins as language
 from tack.lang.bindings import MISSING, Constant, dotted_name
 from tack.lang.definition import FunctionDefinition, KernelDefinition
@@ -27,8 +27,21 @@ _BUILTINS: Final[dict[Any, str]] = {
     language.trunc: "trunc",
     language.sqrt: "sqrt",
     language.fma: "fma",
+    python.round: "round",
+    language.round: "round",
+    language.copysign: "copysign",
+    language.isnan: "isnan",
+    language.isinf: "isinf",
+    language.isfinite: "isfinite",
+    language.clamp: "clamp",
+    language.sign: "sign",
+    language.step: "step",
+    language.mix: "mix",
+    language.popcount: "popcount",
+    language.clz: "clz",
+    language.ctz: "ctz",
 }
-_ARITY: Final = {"abs": 1, "floor": 1, "ceil": 1, "trunc": 1, "sqrt": 1, "fma": 3}
+_ARITY: Final = {**MATH_CALLS, "clamp": 3}
 _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
     python.int: DTYPES["i64"],
     python.float: None,
@@ -37,7 +50,6 @@ _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
 _ADVICE: Final[dict[Any, str]] = {
     python.len: "len() is not part of the kernel language; write .shape[0]",
     python.print: "print in a kernel is not built yet",
-    python.round: "round is not built yet; write tack.floor(x + 0.5)",
     python.pow: "pow is not built yet; write the products out",
     python.sum: "sum is not part of the kernel language; add in a loop",
     python.range: "range() stands in the head of a for loop only",
@@ -48,6 +60,10 @@ _ADVICE: Final[dict[Any, str]] = {
     math.trunc: "math.trunc gives a Python int; write tack.trunc, which keeps the type",
     math.sqrt: "write tack.sqrt, which has every float type",
     math.fabs: "write abs, which has every type",
+    math.copysign: "write tack.copysign, which has every float type",
+    math.isnan: "write tack.isnan, which has every float type",
+    math.isinf: "write tack.isinf, which has every float type",
+    math.isfinite: "write tack.isfinite, which has every float type",
 }
 
 
@@ -125,6 +141,9 @@ class CallLowering(ExpressionLowering):
                 node,
                 f"{name} takes {_ARITY[name]} value{'s' * (_ARITY[name] != 1)}, not {len(values)}",
             )
+        if name == "clamp":
+            x, low, high = values
+            return IRCall("min", [self.at(node, IRCall("max", [x, low])), high])
         return IRCall(name, values)
 
     # inlining

@@ -25,6 +25,7 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "unsigned",
 ]
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -174,6 +175,11 @@ def round_float(value: float, dtype: DType) -> float:
     import ctypes
 
     return ctypes.c_float(value).value
+
+
+def unsigned(dtype: DType) -> DType:
+    """The unsigned integer type as wide as an integer type."""
+    return DTYPES[f"u{dtype.bits}"]
 
 
 def promote(left: DType, right: DType) -> DType | None:

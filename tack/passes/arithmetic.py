@@ -178,6 +178,7 @@ _UNARY_FLOAT: Final[dict[str, Callable[[float], float]]] = {
     "floor": _rounded(math.floor),
     "ceil": _rounded(math.ceil),
     "trunc": _rounded(math.trunc),
+    "round": _rounded(round),
     "sqrt": lambda a: a if a == 0 else math.sqrt(a) if a > 0 else math.nan,
 }
 

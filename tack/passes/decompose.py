@@ -39,6 +39,7 @@ from tack.ir.traversal import LIST_ROLES, assigned_names, child_fields, kernel_l
 from tack.model.dtypes import DType, bool_
 from tack.passes import float_hazards, integer_hazards
 from tack.passes.build import constant, dtype_of, negate
+from tack.passes.composed import COMPOSED
 from tack.passes.float_hazards import pick
 from tack.passes.intervals import Intervals
 from tack.passes.localize import localize
@@ -243,7 +244,8 @@ class _Decomposer:
             return lambda out: pick(node.function, node.args[0], node.args[1], out.hold)
         if node.function == "abs" and not dtype_of(node).is_float:
             return lambda out: integer_hazards.absolute(node.args[0], out.hold)
-        return None
+        composed = COMPOSED.get(node.function)
+        return None if composed is None else lambda out: composed(*node.args, out.hold)
 
 
 def _chooses(node: Expression) -> bool:

@@ -6,7 +6,7 @@ Expressions are built anew and never changed in place, because an expression may
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from tack.ir.nodes import (
     Expression,
@@ -31,6 +31,10 @@ from tack.passes import arithmetic
 from tack.passes.lattice import NEGATIVE_EXPONENT, Refusal, Rules, Type, Weak, is_float, is_integer
 
 __all__ = ["Typed", "Typer", "UntypedNameError", "truth"]
+
+
+_WHOLE: Final = frozenset({"floor", "ceil", "trunc", "round"})
+"""Builtins that give a whole number, which an integer is already."""
 
 
 class UntypedNameError(CompileError):
@@ -196,7 +200,7 @@ class Typer:
         args = [self.visit(arg) for arg in node.args]
         operands, result = self.rules.call(node.function, [arg.type for arg in args])
         converted = [self._at(arg, operands) for arg in args]
-        if node.function in ("floor", "ceil", "trunc") and is_integer(operands):
+        if node.function in _WHOLE and is_integer(operands):
             return Typed(converted[0], result)
         return Typed(IRCall(node.function, converted, self.rules.natural(result)), result)
 

@@ -51,7 +51,10 @@ _FLOAT_FUNCTIONS: Final = {
     "fma": "fma",
     "fmod": "fmod",
     "copysign": "copysign",
+    "round": "rint",
 }
+
+_BIT_COUNTS: Final = {"popcount": "popcount", "clz": "clz", "ctz": "ctz"}
 
 
 C: Final = Dialect(
@@ -60,6 +63,11 @@ C: Final = Dialect(
         (function, dtype): f"__builtin_{spelling}{suffix}"
         for function, spelling in _FLOAT_FUNCTIONS.items()
         for dtype, suffix in (("f32", "f"), ("f64", ""))
+    }
+    | {
+        (function, dtype): f"__builtin_{spelling}{suffix}"
+        for function, spelling in _BIT_COUNTS.items()
+        for dtype, suffix in (("u32", ""), ("u64", "ll"))
     },
     float_suffix={"f32": "f", "f64": ""},
     infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},

@@ -252,9 +252,12 @@ class ExpressionWriter:
         return _Text(f"{condition.text} ? {then_text} : {else_text}", CONDITIONAL)
 
     def _call(self, node: IRCall, plain: bool) -> _Text:
-        function = self._dialect.functions[node.function, _typed(node).name]
+        dtype = _typed(node)
+        function = self._dialect.functions[node.function, dtype.name]
         arguments = ", ".join(self.write(argument) for argument in node.args)
-        return _Text(f"{function}({arguments})", PRIMARY)
+        text = f"{function}({arguments})"
+        # Functions of integers count bits, and give an int.
+        return self._cast_text(text, dtype) if dtype.is_integer else _Text(text, PRIMARY)
 
     def _cast(self, node: IRCast, plain: bool) -> _Text:
         dtype, source = _typed(node), _typed(node.value)

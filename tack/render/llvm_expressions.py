@@ -29,7 +29,7 @@ from tack.ir.nodes import (
 from tack.ir.traversal import children
 from tack.model.dtypes import DType
 from tack.render.llvm_code import BOOL, Code, value_type
-from tack.render.llvm_dialect import BINARY, FUNCTIONS, conversion
+from tack.render.llvm_dialect import BINARY, FLAGGED, FUNCTIONS, conversion
 
 __all__ = ["Bindings", "ExpressionWriter", "typed"]
 
@@ -113,8 +113,11 @@ class ExpressionWriter:
         name, kind = FUNCTIONS[node.function, dtype.name], value_type(dtype)
         module = self._builder.module
         function = module.globals.get(name)
+        if node.function in FLAGGED:
+            arguments.append(ir.Constant(BOOL, 0))
         if function is None:
-            function = ir.Function(module, ir.FunctionType(kind, [kind] * len(arguments)), name)
+            types = [argument.type for argument in arguments]
+            function = ir.Function(module, ir.FunctionType(kind, types), name)
         return self._builder.call(function, arguments)
 
     def _cast(self, node: IRCast) -> ir.Value:

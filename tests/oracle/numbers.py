@@ -14,6 +14,7 @@ __all__ = [
     "Float",
     "ceil",
     "convert",
+    "count_bits",
     "fdiv",
     "float_floordiv",
     "float_mod",
@@ -22,9 +23,11 @@ __all__ = [
     "fma",
     "int_binary",
     "int_pow",
+    "nearest",
     "pick",
     "round_fraction",
     "saturate",
+    "sign",
     "sqrt",
     "trunc",
     "wrap",
@@ -197,3 +200,26 @@ def pick(op: str, a: Number, b: Number) -> Number:
     if math.isnan(b):
         return a
     return min(a, b) if op == "min" else max(a, b)  # Python's take the first of equals
+
+
+def nearest(a: Float) -> Float:
+    """The nearest integer, halves to the even one, as a float; zeros keep the sign of `a`."""
+    if not math.isfinite(a) or abs(a) >= 2**52:
+        return a
+    return type(a)(math.copysign(round(float(a)), a))
+
+
+def sign(a: Number) -> Number:
+    """1, 0 or -1; 0 without a sign for zeros, NaN for NaN."""
+    if a == 0 or math.isnan(a):
+        return type(a)(0) if a == 0 else a
+    return type(a)(1 if a > 0 else -1)
+
+
+def count_bits(name: str, value: int, dtype: Dtype) -> int:
+    """popcount, clz or ctz of the bits that `value` has at `dtype`."""
+    text = format(value % (1 << dtype.bits), f"0{dtype.bits}b")
+    if name == "popcount":
+        return text.count("1")
+    trimmed = text.lstrip("0") if name == "clz" else text.rstrip("0")
+    return len(text) - len(trimmed)

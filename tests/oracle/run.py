@@ -15,7 +15,17 @@ from .arrays import Access, Array, array_dtype
 from .flow import annotation
 from .numbers import convert
 from .rewrite import Rewriter
-from .source import WORDS, Builtin, Device, parameters, resolve, spelled, syntax, unwrap
+from .source import (
+    OWN_MODULES,
+    WORDS,
+    Builtin,
+    Device,
+    parameters,
+    resolve,
+    spelled,
+    syntax,
+    unwrap,
+)
 from .types import BOOL, DEFAULT_FLOAT, F32, F64, I64, Dtype, OracleRefused, Type, is_integer
 from .values import Value, call_builtin, lift, literal, to, value_type
 
@@ -103,7 +113,7 @@ class _Module:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        own = self._module.__name__ == "tack" and spelled(name) in WORDS
+        own = self._module.__name__ in OWN_MODULES and spelled(name) in WORDS
         found = Builtin(spelled(name)) if own else _attribute(self._module, name)
         return self._shim.named(found)
 
