@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         trunc,
     )
     from tack.lang.definition import constant, func
-    from tack.model.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+    from tack.model.dtypes import bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
     from tack.runtime.explain import explain
 
 __version__ = "0.1.0"
@@ -53,7 +53,21 @@ _HOMES: Final[dict[str, str]] = (
         "kernel": "tack.decorator",
     }
     | dict.fromkeys(
-        ("bool_", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
+        (
+            "bf16",
+            "bool_",
+            "f16",
+            "f32",
+            "f64",
+            "i8",
+            "i16",
+            "i32",
+            "i64",
+            "u8",
+            "u16",
+            "u32",
+            "u64",
+        ),
         "tack.model.dtypes",
     )
     | dict.fromkeys(
@@ -87,6 +101,7 @@ _MODULES: Final = frozenset({"errors", "math"})
 
 __all__ = [
     "Array",
+    "bf16",
     "bool_",
     "ceil",
     "clamp",
@@ -96,6 +111,7 @@ __all__ = [
     "ctz",
     "errors",
     "explain",
+    "f16",
     "f32",
     "f64",
     "floor",

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tack.ir import nodes as ir
@@ -36,13 +37,19 @@ class EndlessLoop(Exception):
     """A loop ran for longer than any test means it to."""
 
 
+FLOATS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
+
+
 def wrap(value: int, dtype: DType) -> int:
     value %= 1 << dtype.bits
     return value - (1 << dtype.bits) if dtype.kind == "int" and value >> (dtype.bits - 1) else value
 
 
 def rounded(value: Any, dtype: DType) -> Any:
-    return np.float32(value) if dtype.bits == 32 else np.float64(value)
+    """A number as a float of ``dtype``, rounded once."""
+    if dtype.is_narrow_float and np.isfinite(value) and value != 0:
+        return nearest(Fraction(float(value)), FLOATS[dtype.name])
+    return FLOATS[dtype.name](value)
 
 
 # Integers: what the language page says, and what C says.
@@ -87,16 +94,34 @@ INTEGER: dict[str, Callable[[int, int, DType], int]] = {
 
 
 def float_floor_divide(a: Any, b: Any) -> Any:
-    """CPython's own for doubles; NumPy's port of it for f32."""
+    """CPython's own for doubles; NumPy's port of it for f32; written out for 16 bits."""
     if b == 0:
         return a / b
-    return np.float64(float(a) // float(b)) if isinstance(a, np.float64) else np.floor_divide(a, b)
+    if isinstance(a, np.float64):
+        return np.float64(float(a) // float(b))
+    if isinstance(a, np.float32):
+        return np.floor_divide(a, b)
+    kind, rest = type(a), np.fmod(a, b)
+    quotient = (a - rest) / b
+    if rest != 0 and (b < 0) != (rest < 0):
+        quotient = quotient - kind(1)
+    if quotient == 0:
+        return np.copysign(kind(0), a / b)
+    floored = np.floor(quotient)
+    return floored + kind(1) if quotient - floored > kind(0.5) else floored
 
 
 def float_remainder(a: Any, b: Any) -> Any:
     if b == 0:
         return a * np.nan
-    return np.float64(float(a) % float(b)) if isinstance(a, np.float64) else np.remainder(a, b)
+    if isinstance(a, np.float64):
+        return np.float64(float(a) % float(b))
+    if isinstance(a, np.float32):
+        return np.remainder(a, b)
+    rest = np.fmod(a, b)
+    if rest == 0:
+        return np.copysign(type(a)(0), b)
+    return rest + b if (b < 0) != (rest < 0) else rest
 
 
 FLOAT: dict[str, Callable[[Any, Any], Any]] = {
@@ -127,7 +152,7 @@ def extreme(name: str, a: Any, b: Any) -> Any:
 
 def nearest(value: Fraction, dtype: type) -> Any:
     """The float of a NumPy type nearest to a fraction that is not 0, ties to even."""
-    info = np.finfo(dtype)
+    info = ml_dtypes.finfo(dtype)
     exponent = abs(value).numerator.bit_length() - abs(value).denominator.bit_length()
     if Fraction(2) ** exponent > abs(value):
         exponent -= 1
@@ -198,6 +223,9 @@ def float_of_integer(value: int, dtype: DType) -> Any:
     """Rounded once, to nearest, ties to even."""
     if dtype.bits == 64:
         return np.float64(value)
+    if dtype.is_narrow_float:
+        kind = FLOATS[dtype.name]
+        return nearest(Fraction(value), kind) if value else kind(0)
     spare = max(abs(value).bit_length() - 24, 0)
     return np.float32(math.ldexp(float(round(Fraction(value, 1 << spare))), spare))
 
@@ -288,6 +316,14 @@ class Compiler:
             convert = c_cast if self.c else saturated
             return lambda env: convert(value(env), dtype)
         return lambda env: wrap(int(value(env)), dtype)
+
+    def IRBitcast(self, node: ir.IRBitcast) -> Run:
+        value, source, dtype = self.expression(node.value), typed(node.value), typed(node)
+        kind = np.dtype(f"u{dtype.bits // 8}")
+        if source.is_float:
+            return lambda env: int(np.asarray(rounded(value(env), source)).view(kind))
+        result = FLOATS[dtype.name]
+        return lambda env: np.asarray(value(env), kind).view(result)[()]
 
     def IRDimSize(self, node: ir.IRDimSize) -> Run:
         name, dim = node.array, node.dim

@@ -40,7 +40,7 @@ def constants(dtype: DType) -> st.SearchStrategy[ir.IRConstant]:
     if dtype.is_bool:
         values: st.SearchStrategy[Any] = st.booleans()
     elif dtype.is_float:
-        values = st.floats(width=dtype.bits)
+        values = st.floats(width=max(dtype.bits, 32)).map(dtype.convert)
     else:
         edge = st.sampled_from([dtype.minimum, dtype.maximum, 0, 1, dtype.maximum // 2])
         values = edge | st.integers(dtype.minimum, dtype.maximum) | st.integers(0, 9)

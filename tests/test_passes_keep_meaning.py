@@ -9,6 +9,7 @@ import ir_interpreter
 import oracle
 import pytest
 from generator import Program, collect, load_module
+from generator.program import numpy_dtype
 from harness import differences
 
 from tack.ir import nodes as ir
@@ -32,7 +33,7 @@ def scalar(value: Any, param: ir.IRParam) -> Any:
 
 def array(value: Any, param: ir.IRParam) -> Any:
     """An array as it lies in memory, once the IR is about that."""
-    same = param.dtype is None or param.dtype.name[0] == value.dtype.kind
+    same = param.dtype is not None and numpy_dtype(param.dtype.name) == value.dtype
     return value if same else value.view(f"u{value.itemsize}")
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "IRArrayStore",
     "IRAssign",
     "IRBinOp",
+    "IRBitcast",
     "IRBoolOp",
     "IRBreak",
     "IRCall",
@@ -214,6 +215,14 @@ class IRCast(Expression):
 
 
 @dataclass(slots=True, eq=False)
+class IRBitcast(Expression):
+    """The bits of ``value`` as another type of the same width; only in decomposed IR."""
+
+    value: Expression
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
 class IRDimSize(Expression):
     """``array.shape[dim]``, an i64 known at run time."""
 
@@ -382,6 +391,7 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRIfExp: (("condition", "expr"), ("then_value", "expr"), ("else_value", "expr")),
     IRCall: (("args", "exprs"),),
     IRCast: (("value", "expr"),),
+    IRBitcast: (("value", "expr"),),
     IRDimSize: (),
     IRArrayLoad: (("indices", "exprs"),),
     IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),

@@ -13,6 +13,7 @@ from tack.ir.nodes import (
     IRArrayStore,
     IRAssign,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRBreak,
     IRCall,
@@ -92,6 +93,10 @@ def _call(node: IRCall) -> Iterator[str]:
 
 def _cast(node: IRCast) -> Iterator[str]:
     yield f"{node.dtype or 'float'}({_text(node.value)})"
+
+
+def _bitcast(node: IRBitcast) -> Iterator[str]:
+    yield f"bits_as_{node.dtype}({_text(node.value)})"
 
 
 def _dim_size(node: IRDimSize) -> Iterator[str]:
@@ -175,6 +180,7 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRIfExp: _choice,
     IRCall: _call,
     IRCast: _cast,
+    IRBitcast: _bitcast,
     IRDimSize: _dim_size,
     IRArrayLoad: _load,
     IRTripCount: _trip_count,

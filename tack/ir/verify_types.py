@@ -14,6 +14,7 @@ from tack.ir.nodes import (
     IRArrayStore,
     IRAssign,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRCall,
     IRCast,
@@ -134,6 +135,11 @@ def _cast(_: IRFunction, node: IRCast) -> Iterator[str]:
         yield "a cast to bool, which is a comparison with zero"
 
 
+def _bitcast(_: IRFunction, node: IRBitcast) -> Iterator[str]:
+    if _dtype(node).bits != _dtype(node.value).bits:
+        yield f"the bits of {node.value.dtype} as {node.dtype}"
+
+
 def _dim_size(_: IRFunction, node: IRDimSize) -> Iterator[str]:
     yield from _is(node, i64, "an extent")
 
@@ -187,6 +193,7 @@ TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRIfExp: _choice,
     IRCall: _call,
     IRCast: _cast,
+    IRBitcast: _bitcast,
     IRDimSize: _dim_size,
     IRTripCount: _trip_count,
     IRArrayLoad: _access,

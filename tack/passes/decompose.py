@@ -46,7 +46,7 @@ from tack.passes.localize import localize
 from tack.passes.loops import counted_loop
 from tack.passes.powers import power
 
-__all__ = ["Block", "decompose"]
+__all__ = ["Block", "Decomposer", "decompose"]
 
 _CHEAP: Final = (IRName, IRConstant, IRDimSize)
 """What may be read again instead of being held."""
@@ -55,7 +55,7 @@ _CHEAP: Final = (IRName, IRConstant, IRDimSize)
 def decompose(function: IRFunction) -> IRFunction:
     """Expands every hazard of ``function``, in place."""
     loop = kernel_loop(function)
-    loop.body = _Decomposer(function).body(loop.body)
+    loop.body = Decomposer(function).body(loop.body)
     return localize(function)
 
 
@@ -102,37 +102,49 @@ class Block:
         return self.hold(value)
 
 
-class _Decomposer:
+class Decomposer:
+    """Rewrites the statements of one function; a subclass has other expressions to expand."""
+
     def __init__(self, function: IRFunction) -> None:
         self.function = function
         self.names = {param.name for param in function.params} | set(function.locals)
         self.intervals = Intervals(function)
 
     def block(self) -> Block:
+        """A new block."""
         return Block(self.function, self.names)
 
     def body(self, statements: list[Statement]) -> list[Statement]:
+        """A statement list with what each statement needs in front of it."""
         out = self.block()
         for statement in statements:
-            _STATEMENTS[type(statement)](self, statement, out)
+            self.statement(statement, out)
             out.statements.append(statement)
         return out.statements
+
+    def statement(self, node: Statement, out: Block) -> None:
+        """Rewrites a statement in place; what must come first is written to ``out``."""
+        _STATEMENTS[type(node)](self, node, out)
 
     # Statements. Each writes what must come first to `out`; the statement itself follows.
 
     def assign(self, node: IRAssign, out: Block) -> None:
+        """An assignment."""
         node.value = self.expression(node.value, out)
 
     def store(self, node: IRArrayStore, out: Block) -> None:
+        """A store."""
         node.value = self.expression(node.value, out)
         node.indices = [self.expression(index, out) for index in node.indices]
 
     def branch(self, node: IRIf, out: Block) -> None:
+        """A branch."""
         node.condition = self.expression(node.condition, out)
         node.then_body = self.body(node.then_body)
         node.else_body = self.body(node.else_body)
 
     def while_loop(self, node: IRWhile, out: Block) -> None:
+        """A loop with a condition."""
         first = self.block()
         condition = self.expression(node.condition, first)
         body = self.body(node.body)
@@ -144,6 +156,7 @@ class _Decomposer:
             node.condition, node.body = condition, body
 
     def for_loop(self, node: IRSequentialFor, out: Block) -> None:
+        """A loop over numbers, of which only steps of 1 remain."""
         node.start = self.expression(node.start, out)
         node.end = self.expression(node.end, out)
         node.step = self.expression(node.step, out)
@@ -156,11 +169,12 @@ class _Decomposer:
             counted_loop(node, out, self.intervals)
 
     def nothing(self, node: Statement, out: Block) -> None:
-        pass
+        """A statement without expressions."""
 
     # Expressions. Children first; what a guard guards is written to a block of its own.
 
     def expression(self, node: Expression, out: Block) -> Expression:
+        """``node`` expanded; what must come first is written to ``out``."""
         if isinstance(node, IRBoolOp):
             return self.logic(node, out)
         if isinstance(node, IRIfExp):
@@ -175,6 +189,7 @@ class _Decomposer:
         return node if expand is None else expand(out)
 
     def logic(self, node: IRBoolOp, out: Block) -> Expression:
+        """``and`` or ``or``: what the right operand needs stands behind the left one."""
         node.left = self.expression(node.left, out)
         inner = self.block()
         right = self.expression(node.right, inner)
@@ -189,6 +204,7 @@ class _Decomposer:
         return result
 
     def choice(self, node: IRIfExp, out: Block) -> Expression:
+        """A conditional expression: what a branch needs stands in that branch."""
         node.condition = self.expression(node.condition, out)
         one, other = self.block(), self.block()
         node.then_value = self.expression(node.then_value, one)
@@ -217,6 +233,7 @@ class _Decomposer:
         return None
 
     def binary(self, node: IRBinOp) -> Callable[[Block], Expression] | None:
+        """The expansion of a binary operation."""
         if dtype_of(node).is_float:
             of_floats = _FLOAT.get(node.op)
             if of_floats is None:
@@ -240,6 +257,7 @@ class _Decomposer:
         return expand
 
     def call(self, node: IRCall) -> Callable[[Block], Expression] | None:
+        """The expansion of a builtin."""
         if node.function in ("min", "max"):
             return lambda out: pick(node.function, node.args[0], node.args[1], out.hold)
         if node.function == "abs" and not dtype_of(node).is_float:
@@ -261,11 +279,11 @@ _FLOAT: Final = {
 }
 
 _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
-    IRAssign: _Decomposer.assign,
-    IRArrayStore: _Decomposer.store,
-    IRIf: _Decomposer.branch,
-    IRWhile: _Decomposer.while_loop,
-    IRSequentialFor: _Decomposer.for_loop,
-    IRBreak: _Decomposer.nothing,
-    IRContinue: _Decomposer.nothing,
+    IRAssign: Decomposer.assign,
+    IRArrayStore: Decomposer.store,
+    IRIf: Decomposer.branch,
+    IRWhile: Decomposer.while_loop,
+    IRSequentialFor: Decomposer.for_loop,
+    IRBreak: Decomposer.nothing,
+    IRContinue: Decomposer.nothing,
 }

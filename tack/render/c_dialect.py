@@ -6,7 +6,7 @@ from typing import Final
 
 from tack.render.cfamily import Dialect
 
-__all__ = ["C"]
+__all__ = ["BITCASTS", "C"]
 
 _TYPES: Final = {
     "bool": "bool",
@@ -18,9 +18,19 @@ _TYPES: Final = {
     "u16": "uint16_t",
     "u32": "uint32_t",
     "u64": "uint64_t",
+    "f16": "uint16_t",
+    "bf16": "uint16_t",
     "f32": "float",
     "f64": "double",
 }
+
+BITCASTS: Final = {
+    ("f32", "u32"): "tack_bits_of_f32",
+    ("u32", "f32"): "tack_f32_of_bits",
+    ("f64", "u64"): "tack_bits_of_f64",
+    ("u64", "f64"): "tack_f64_of_bits",
+}
+"""(dtype name of the source, of the result) -> the function of ``c/unit.c.j2`` that keeps bits."""
 
 _RESERVED: Final = """
 auto break case char const continue default do double else enum extern float for goto if inline int
@@ -69,6 +79,7 @@ C: Final = Dialect(
         for function, spelling in _BIT_COUNTS.items()
         for dtype, suffix in (("u32", ""), ("u64", "ll"))
     },
+    bitcasts=BITCASTS,
     float_suffix={"f32": "f", "f64": ""},
     infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},
     not_a_number={"f32": '__builtin_nanf("")', "f64": '__builtin_nan("")'},
@@ -79,5 +90,8 @@ C: Final = Dialect(
         "u64": "UINT64_C({})",
     },
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
-    reserved=frozenset(_RESERVED.split()) | _STDINT_MACROS | frozenset(_TYPES.values()),
+    reserved=frozenset(_RESERVED.split())
+    | frozenset(BITCASTS.values())
+    | _STDINT_MACROS
+    | frozenset(_TYPES.values()),
 )

@@ -20,6 +20,7 @@ from tack.ir.nodes import (
     Expression,
     IRArrayLoad,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRCall,
     IRCast,
@@ -86,6 +87,7 @@ class Dialect:
     """The spellings of one language of the family.
 
     ``types``: dtype name -> type. ``functions``: (builtin, dtype name) -> function.
+    ``bitcasts``: (dtype name of the source, of the result) -> function.
     ``float_suffix``, ``infinity`` and ``not_a_number``: by the name of a float type.
     ``integer_literal``: (dtype name, digits) -> a literal that has exactly that type.
     ``least``: dtype name -> the least value of a signed type, which has no literal of its own.
@@ -94,6 +96,7 @@ class Dialect:
 
     types: Mapping[str, str]
     functions: Mapping[tuple[str, str], str]
+    bitcasts: Mapping[tuple[str, str], str]
     float_suffix: Mapping[str, str]
     infinity: Mapping[str, str]
     not_a_number: Mapping[str, str]
@@ -265,6 +268,13 @@ class ExpressionWriter:
             return self._text(node.value, plain)
         return self._cast_text(self._at(node.value, UNARY, plain=True), dtype)
 
+    def _bitcast(self, node: IRBitcast, plain: bool) -> _Text:
+        dtype, source = _typed(node), _typed(node.value)
+        if self._dialect.type(dtype) == self._dialect.type(source):
+            return self._text(node.value, plain)
+        function = self._dialect.bitcasts[source.name, dtype.name]
+        return _Text(f"{function}({self.write(node.value)})", PRIMARY)
+
     def _cast_text(self, operand: str, dtype: DType) -> _Text:
         return _Text(f"({self._dialect.type(dtype)}){operand}", UNARY)
 
@@ -280,6 +290,7 @@ class ExpressionWriter:
         IRIfExp: _conditional,
         IRCall: _call,
         IRCast: _cast,
+        IRBitcast: _bitcast,
     }
 
 

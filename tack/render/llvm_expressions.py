@@ -16,6 +16,7 @@ from tack.ir.nodes import (
     Expression,
     IRArrayLoad,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRCall,
     IRCast,
@@ -128,6 +129,10 @@ class ExpressionWriter:
         convert = getattr(self._builder, instruction)
         return convert(value, value_type(dtype))
 
+    def _bitcast(self, node: IRBitcast) -> ir.Value:
+        value, kind = self.value(node.value), value_type(typed(node))
+        return value if value.type == kind else self._builder.bitcast(value, kind)
+
     # What evaluates only a part of its operands.
 
     def _logic(self, node: IRBoolOp) -> ir.Value:
@@ -184,6 +189,7 @@ class ExpressionWriter:
         IRIfExp: _choice,
         IRCall: _call,
         IRCast: _cast,
+        IRBitcast: _bitcast,
     }
 
 

@@ -108,6 +108,8 @@ def _is_masked(value: object) -> bool:
 
 
 def _array_dtype(dtype: np.dtype[Any]) -> DType | None:
+    if dtype.kind == "V" and dtype.name == "bfloat16" and dtype.type.__module__ == "ml_dtypes":
+        return DTYPES["bf16"]
     if not dtype.isnative or dtype.kind not in "biuf":
         return None
     name = "bool" if dtype.kind == "b" else f"{dtype.kind}{8 * dtype.itemsize}"

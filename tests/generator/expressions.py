@@ -372,7 +372,7 @@ class Expressions:
         return Term(f"tack.{name}({self.anything(scope, depth).text})")
 
     def _cast_f(self, scope: Scope, depth: int) -> Term:
-        name = self.pick(["float", "tack.f32", "tack.f64"])
+        name = self.pick(["float", *(f"tack.{each}" for each in DTYPES_OF["F"])])
         return Term(f"{name}({self.anything(scope, depth).text})")
 
     def _cast_b(self, scope: Scope, depth: int) -> Term:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from . import numbers, rules
@@ -25,6 +26,8 @@ class OutOfBounds(Exception):
 
 def array_dtype(array: np.ndarray[Any, Any]) -> Dtype:
     """The dtype of an array's elements."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return DTYPES["bf16"]
     kind = _NUMPY.get(array.dtype.kind)
     name = "bool" if kind == "bool" else f"{kind}{array.dtype.itemsize * 8}"
     if name not in DTYPES or not array.dtype.isnative:
