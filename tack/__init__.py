@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from tack import errors, math
     from tack.decorator import kernel
     from tack.lang.array import Array
+    from tack.lang.atomics import (
+        atomic_add,
+        atomic_and,
+        atomic_cas,
+        atomic_exchange,
+        atomic_max,
+        atomic_min,
+        atomic_or,
+        atomic_sub,
+        atomic_xor,
+    )
     from tack.lang.builtins import (
         ceil,
         clamp,
@@ -52,6 +63,20 @@ _HOMES: Final[dict[str, str]] = (
         "func": "tack.lang.definition",
         "kernel": "tack.decorator",
     }
+    | dict.fromkeys(
+        (
+            "atomic_add",
+            "atomic_and",
+            "atomic_cas",
+            "atomic_exchange",
+            "atomic_max",
+            "atomic_min",
+            "atomic_or",
+            "atomic_sub",
+            "atomic_xor",
+        ),
+        "tack.lang.atomics",
+    )
     | dict.fromkeys(
         (
             "bf16",
@@ -101,6 +126,15 @@ _MODULES: Final = frozenset({"errors", "math"})
 
 __all__ = [
     "Array",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_exchange",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_sub",
+    "atomic_xor",
     "bf16",
     "bool_",
     "ceil",

@@ -230,6 +230,19 @@ def float_of_integer(value: int, dtype: DType) -> Any:
     return np.float32(math.ldexp(float(round(Fraction(value, 1 << spare))), spare))
 
 
+def atomically(op: str, old: Any, new: Any, expected: Any) -> Any:
+    match op:
+        case "add" | "sub":
+            return old + new if op == "add" else old - new
+        case "and" | "or" | "xor":
+            return {"and": old & new, "or": old | new, "xor": old ^ new}[op]
+        case "min" | "max":
+            return extreme(op, old, new)
+        case "cas":
+            return new if old.tobytes() == expected.tobytes() else old
+    return new
+
+
 def typed(node: ir.Expression) -> DType:
     """The dtype that every expression has."""
     assert node.dtype is not None
@@ -329,7 +342,7 @@ class Compiler:
         name, dim = node.array, node.dim
         return lambda env: env[name].shape[dim]
 
-    def place(self, node: ir.IRArrayLoad | ir.IRArrayStore) -> Run:
+    def place(self, node: ir.IRArrayLoad | ir.IRArrayStore | ir.IRAtomic) -> Run:
         indices, name = [self.expression(index) for index in node.indices], node.array
 
         def place(env: Env) -> tuple[int, ...]:
@@ -379,6 +392,21 @@ class Compiler:
         def run(env: Env) -> None:
             new = value(env)
             env[name][place(env)] = new
+
+        return run
+
+    def IRAtomic(self, node: ir.IRAtomic) -> Run:
+        place, value, name = self.place(node), self.expression(node.value), node.array
+        compare = None if node.compare is None else self.expression(node.compare)
+        op, target = node.op, node.target
+
+        def run(env: Env) -> None:
+            dtype = env[name].dtype.type
+            at = place(env)
+            expected = None if compare is None else np.asarray(compare(env)).astype(dtype)
+            new, old = np.asarray(value(env)).astype(dtype)[()], env[name][at]
+            env[name][at] = atomically(op, old, new, expected)
+            env[target] = old if isinstance(old, np.floating) else int(old)
 
         return run
 

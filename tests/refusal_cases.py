@@ -157,6 +157,24 @@ STATEMENTS = {
     "x[i] = math.isinf(x[i])": ("math.isinf(x[i])", "write tack.isinf"),
     "x[i] = math.isfinite(x[i])": ("math.isfinite(x[i])", "write tack.isfinite"),
     "x[i] = math.copysign(x[i], 1)": ("math.copysign(x[i], 1)", "write tack.copysign"),
+    "tack.atomic_add(x, i)": (
+        "tack.atomic_add(x, i)",
+        "tack.atomic_add takes an array, an index and a value, none by keyword",
+    ),
+    "tack.atomic_cas(x, i, 1.0)": (
+        "tack.atomic_cas(x, i, 1.0)",
+        "tack.atomic_cas takes an array, an index and an expected and a new value",
+    ),
+    "tack.atomic_add(x[0], i, 1.0)": ("x[0]", "changes an array's element: name the array"),
+    "tack.atomic_and(x, i, 1)": (
+        "tack.atomic_and(x, i, 1)",
+        "tack.atomic_and has no f32 elements; it has i8, i16",
+    ),
+    "tack.atomic_add(x, (i, 0), 1.0)": (
+        "tack.atomic_add(x, (i, 0), 1.0)",
+        "'x' has 1 dimension and is given 2 indices",
+    ),
+    "tack.atomic_add(x, -1, 1.0)": ("tack.atomic_add(x, -1, 1.0)", "indices do not wrap around"),
     "x[i] = tack.clamp(x[i], 0)": ("tack.clamp(x[i], 0)", "clamp takes 3 values, not 2"),
     "x[i] = min(i)": ("min(i)", "2 values or more"),
     "x[i] = abs(i, i)": ("abs(i, i)", "takes 1 value, not 2"),

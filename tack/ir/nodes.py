@@ -16,12 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tack.model.dtypes import DType
+from tack.model.dtypes import DTYPES, DType
 
 if TYPE_CHECKING:
     from tack.ir.positions import Positions
 
 __all__ = [
+    "ATOMIC_DTYPES",
+    "ATOMIC_OPS",
     "BIT_COUNTS",
     "CHILD_FIELDS",
     "COMPARISONS",
@@ -33,6 +35,7 @@ __all__ = [
     "IRArrayLoad",
     "IRArrayStore",
     "IRAssign",
+    "IRAtomic",
     "IRBinOp",
     "IRBitcast",
     "IRBoolOp",
@@ -97,6 +100,24 @@ PREDICATES: Final = frozenset({"isnan", "isinf", "isfinite"})
 
 BIT_COUNTS: Final = frozenset({"popcount", "clz", "ctz"})
 """Builtins of the bits of an integer. Targets have them for u32 and u64 (``decompose``)."""
+
+
+ATOMIC_OPS: Final = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
+"""What an atomic makes of an element: the language's operator of that name, the value, or the value
+where the element is what is expected."""
+
+
+_BITWISE: Final = frozenset({"and", "or", "xor"})
+
+ATOMIC_DTYPES: Final[dict[str, tuple[str, ...]]] = {
+    op: tuple(
+        name
+        for name, dtype in DTYPES.items()
+        if dtype.is_integer or (dtype.is_float and dtype.bits >= 32 and op not in _BITWISE)
+    )
+    for op in ATOMIC_OPS
+}
+"""Operation -> the names of the types whose elements it works on."""
 
 
 class IRNode:
@@ -259,6 +280,23 @@ class IRArrayStore(Statement):
 
 
 @dataclass(slots=True, eq=False)
+class IRAtomic(Statement):
+    """``target = array[indices]``, and the element becomes what ``op`` makes of it and ``value``.
+
+    In one step, in no order with others. ``op`` is of `ATOMIC_OPS`; of ``cas`` alone there is a
+    ``compare``: only an element with its very bits is replaced. The target, a local of the type of
+    the elements, may go unread.
+    """
+
+    target: str
+    op: str
+    array: str
+    indices: list[Expression]
+    value: Expression
+    compare: Expression | None = None
+
+
+@dataclass(slots=True, eq=False)
 class IRIf(Statement):
     """Conditional."""
 
@@ -397,6 +435,7 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),
     IRAssign: (("value", "expr"),),
     IRArrayStore: (("indices", "exprs"), ("value", "expr")),
+    IRAtomic: (("indices", "exprs"), ("compare", "optional_expr"), ("value", "expr")),
     IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),
     IRWhile: (("condition", "expr"), ("body", "stmts")),
     IRSequentialFor: (

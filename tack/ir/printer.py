@@ -12,6 +12,7 @@ from tack.ir.nodes import (
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
     IRBitcast,
     IRBoolOp,
@@ -120,6 +121,12 @@ def _store(node: IRArrayStore) -> Iterator[str]:
     yield f"{node.array}[{_list(node.indices)}] = {_text(node.value)}"
 
 
+def _atomic(node: IRAtomic) -> Iterator[str]:
+    operands = [node.value] if node.compare is None else [node.compare, node.value]
+    element = f"{node.array}[{_list(node.indices)}]"
+    yield f"{node.target} = atomic_{node.op}({element}, {_list(operands)})"
+
+
 def _branch(node: IRIf) -> Iterator[str]:
     yield from _block(f"if {_text(node.condition)}:", node.then_body)
     if node.else_body:
@@ -186,6 +193,7 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRTripCount: _trip_count,
     IRAssign: _assign,
     IRArrayStore: _store,
+    IRAtomic: _atomic,
     IRIf: _branch,
     IRWhile: _while,
     IRSequentialFor: _for,

@@ -13,6 +13,7 @@ from tack.ir.nodes import (
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
     IRBitcast,
     IRBoolOp,
@@ -159,6 +160,18 @@ def _access(function: IRFunction, node: IRArrayLoad | IRArrayStore) -> Iterator[
         yield from _is(index, i64, f"index {number}")
 
 
+def _atomic(function: IRFunction, node: IRAtomic) -> Iterator[str]:
+    element = next(p.dtype for p in function.params if p.name == node.array)
+    for name in ("value", "compare"):
+        operand = getattr(node, name)
+        if operand is not None and operand.dtype is not element:
+            yield f"{name} is {operand.dtype} where {node.array!r} has {element}"
+    if function.locals.get(node.target) is not element:
+        yield f"{node.target!r} is {function.locals.get(node.target)}, not {element}"
+    for number, index in enumerate(node.indices):
+        yield from _is(index, i64, f"index {number}")
+
+
 def _assign(function: IRFunction, node: IRAssign) -> Iterator[str]:
     dtype = function.locals.get(node.target)
     if node.resolved_type is None or node.resolved_type is not dtype:
@@ -198,6 +211,7 @@ TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRTripCount: _trip_count,
     IRArrayLoad: _access,
     IRArrayStore: _access,
+    IRAtomic: _atomic,
     IRAssign: _assign,
     IRIf: _condition,
     IRWhile: _condition,

@@ -18,6 +18,7 @@ from tack.ir.nodes import (
     Expression,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
     IRBoolOp,
     IRBreak,
@@ -136,6 +137,13 @@ class Decomposer:
         """A store."""
         node.value = self.expression(node.value, out)
         node.indices = [self.expression(index, out) for index in node.indices]
+
+    def atomic(self, node: IRAtomic, out: Block) -> None:
+        """An atomic."""
+        node.indices = [self.expression(index, out) for index in node.indices]
+        if node.compare is not None:
+            node.compare = self.expression(node.compare, out)
+        node.value = self.expression(node.value, out)
 
     def branch(self, node: IRIf, out: Block) -> None:
         """A branch."""
@@ -281,6 +289,7 @@ _FLOAT: Final = {
 _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
     IRAssign: Decomposer.assign,
     IRArrayStore: Decomposer.store,
+    IRAtomic: Decomposer.atomic,
     IRIf: Decomposer.branch,
     IRWhile: Decomposer.while_loop,
     IRSequentialFor: Decomposer.for_loop,

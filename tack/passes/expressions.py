@@ -68,6 +68,12 @@ class Typer:
         located = node if self._positions.get(node) is not None else self._place
         return self._positions.refuse(located, message)
 
+    def element(self, array: str) -> DType:
+        """The type of an array's elements."""
+        dtype = self._arrays[array]
+        assert dtype is not None
+        return dtype
+
     def visit(self, node: Expression) -> Typed:
         """``node`` typed; `CompileError` for what the language refuses."""
         try:
@@ -212,8 +218,7 @@ class Typer:
         return Typed(IRDimSize(node.array, node.dim, i64), i64)
 
     def _load(self, node: IRArrayLoad) -> Typed:
-        dtype = self._arrays[node.array]
-        assert dtype is not None
+        dtype = self.element(node.array)
         indices = [self.index(index, f"an index of {node.array}") for index in node.indices]
         return Typed(IRArrayLoad(node.array, indices, dtype), dtype)
 

@@ -12,8 +12,9 @@ from typing import Final
 from tack.ir.nodes import IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.model.abi import ABI
+from tack.model.dtypes import DTYPES
 from tack.model.launch import Launch
-from tack.render.c_dialect import BITCASTS, C
+from tack.render.c_dialect import ATOMICS, BITCASTS, C
 from tack.render.cfamily import ExpressionWriter
 from tack.render.loops import parallel_loop
 from tack.render.names import Names
@@ -66,4 +67,11 @@ def assemble(unit: str, sources: Sequence[Source]) -> str:
         for (source, result), name in BITCASTS.items()
         if any(f"{name}(" in text for text in texts)
     ]
-    return fill("c/unit.c.j2", unit=unit, abi=ABI, bitcasts=bitcasts, sources=sources)
+    atomics = [
+        (name, op, C.types[dtype], DTYPES[dtype].is_float)
+        for (op, dtype), name in ATOMICS.items()
+        if any(f"{name}(" in text for text in texts)
+    ]
+    return fill(
+        "c/unit.c.j2", unit=unit, abi=ABI, bitcasts=bitcasts, atomics=atomics, sources=sources
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tack.ir.nodes import ATOMIC_DTYPES
 from tack.render.cfamily import Dialect
 
-__all__ = ["BITCASTS", "C"]
+__all__ = ["ATOMICS", "BITCASTS", "C"]
 
 _TYPES: Final = {
     "bool": "bool",
@@ -31,6 +32,13 @@ BITCASTS: Final = {
     ("u64", "f64"): "tack_f64_of_bits",
 }
 """(dtype name of the source, of the result) -> the function of ``c/unit.c.j2`` that keeps bits."""
+
+ATOMICS: Final = {
+    (op, dtype): f"tack_atomic_{op}_{dtype}"
+    for op, dtypes in ATOMIC_DTYPES.items()
+    for dtype in dtypes
+}
+"""(operation, dtype name) -> the function of ``c/unit.c.j2``."""
 
 _RESERVED: Final = """
 auto break case char const continue default do double else enum extern float for goto if inline int
@@ -80,6 +88,7 @@ C: Final = Dialect(
         for dtype, suffix in (("u32", ""), ("u64", "ll"))
     },
     bitcasts=BITCASTS,
+    atomics=ATOMICS,
     float_suffix={"f32": "f", "f64": ""},
     infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},
     not_a_number={"f32": '__builtin_nanf("")', "f64": '__builtin_nan("")'},
@@ -91,7 +100,7 @@ C: Final = Dialect(
     },
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
     reserved=frozenset(_RESERVED.split())
-    | frozenset(BITCASTS.values())
+    | frozenset({*BITCASTS.values(), *ATOMICS.values()})
     | _STDINT_MACROS
     | frozenset(_TYPES.values()),
 )

@@ -88,6 +88,7 @@ class Dialect:
 
     ``types``: dtype name -> type. ``functions``: (builtin, dtype name) -> function.
     ``bitcasts``: (dtype name of the source, of the result) -> function.
+    ``atomics``: (operation, dtype name) -> function of a pointer and one or two values.
     ``float_suffix``, ``infinity`` and ``not_a_number``: by the name of a float type.
     ``integer_literal``: (dtype name, digits) -> a literal that has exactly that type.
     ``least``: dtype name -> the least value of a signed type, which has no literal of its own.
@@ -97,6 +98,7 @@ class Dialect:
     types: Mapping[str, str]
     functions: Mapping[tuple[str, str], str]
     bitcasts: Mapping[tuple[str, str], str]
+    atomics: Mapping[tuple[str, str], str]
     float_suffix: Mapping[str, str]
     infinity: Mapping[str, str]
     not_a_number: Mapping[str, str]

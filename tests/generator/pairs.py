@@ -159,7 +159,7 @@ class _Recorder(ast.NodeVisitor):
         name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
         if name.startswith("helper"):
             return "call"
-        return _CALLS.get(name, "cast")
+        return "atomic" if name.startswith("atomic_") else _CALLS.get(name, "cast")
 
 
 def _reduced(node: ast.expr) -> ast.expr:

@@ -32,6 +32,7 @@ from .types import (
 )
 
 __all__ = [
+    "ATOMICS",
     "BINARY",
     "BUILTINS",
     "COMPARE",
@@ -253,6 +254,31 @@ def _bits(types: Sequence[Type]) -> Typed:
     return _same(_number(value))
 
 
+ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
+
+
+def _atomic(op: str) -> Callable[[Sequence[Type]], Typed]:
+    """The old element; the values are stored, so that they convert as stores do."""
+
+    def rule(types: Sequence[Type]) -> Typed:
+        array, index, *values = types
+        if not isinstance(array, ArrayType) or len(values) != 1 + (op == "cas"):
+            raise OracleRefused("an atomic takes an array, an index and values")
+        floating = array.dtype.kind == "float"
+        if array.dtype == BOOL or (
+            floating and (array.dtype.bits < 32 or op in ("and", "or", "xor"))
+        ):
+            raise OracleRefused(f"atomic_{op} of {array.dtype}")
+        indices = index if isinstance(index, tuple) else (index,)
+        if len(indices) != array.rank or not all(map(is_integer, indices)):
+            raise OracleRefused("an index that does not fit the array")
+        for value in values:
+            store(value, array.dtype)
+        return _same(array.dtype)
+
+    return rule
+
+
 BUILTINS: dict[str, Callable[[Sequence[Type]], Typed]] = {
     "int": _cast(lambda: I64),
     "float": _cast(DEFAULT_FLOAT.get),
@@ -269,6 +295,7 @@ BUILTINS: dict[str, Callable[[Sequence[Type]], Typed]] = {
     "step": _two,
     "clamp": _limited,
     **dict.fromkeys(("popcount", "clz", "ctz"), _bits),
+    **{f"atomic_{op}": _atomic(op) for op in ATOMICS},
 }
 
 

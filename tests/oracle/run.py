@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .analysis import Analysis, Analyzer, bind
-from .arrays import Access, Array, array_dtype
+from .arrays import Access, Array, array_dtype, atomic
 from .flow import annotation
 from .numbers import convert
 from .rewrite import Rewriter
@@ -88,6 +88,9 @@ class _Shim:
                 return _range
             if found.name == "ndrange":
                 return _ndrange
+            if found.name.startswith("atomic_"):
+                op = found.name.removeprefix("atomic_")
+                return lambda *arguments: atomic(op, *arguments)
             return lambda *arguments: call_builtin(found.name, *arguments)
         if isinstance(found, Device):
             return self._device(found.function)
