@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "numpy_layout.h"
 #include "numpy_types.h"
@@ -13,9 +14,8 @@ namespace {
 // The dtype that an array has for a kernel; nothing for those that no kernel takes.
 bool array_dtype(PyObject* array, DType* type) {
   const int number = array_fields(array).descr->type_num;
-  for (std::size_t i = static_cast<std::size_t>(DType::i8); i < kDTypes.size(); ++i) {
-    const TypeNumbers numbers = type_numbers(static_cast<DType>(i));
-    if (number == numbers.first || number == numbers.second) {
+  for (std::size_t i = 0; i < kDTypes.size(); ++i) {
+    if (has_number(static_cast<DType>(i), number)) {
       *type = static_cast<DType>(i);
       return true;
     }
@@ -45,6 +45,29 @@ bool real_number(PyObject* object, bool annotated, double* value) {
   return *value != -1.0 || !has_not_fitted();
 }
 
+// A double rounded to a 16-bit float, to nearest with ties to even, as its bits. `precision` counts
+// the bits of its significand, `least` is the exponent of its least subnormal.
+std::uint16_t rounded(double value, int precision, int least, std::uint32_t infinity) {
+  const std::uint32_t sign = std::signbit(value) ? 0x8000 : 0;
+  std::uint32_t magnitude = infinity;
+  if (std::isnan(value)) {
+    magnitude |= 1U << (precision - 2);
+  } else if (std::isfinite(value)) {
+    int exponent = 0;
+    std::frexp(value, &exponent);
+    const int quantum = value == 0 ? least : std::max(exponent - precision, least);
+    // Exact, but for what is far beyond the range; nearbyint rounds ties to even.
+    const double steps = std::nearbyint(std::ldexp(std::fabs(value), -quantum));
+    const double all = steps + std::ldexp(quantum - least, precision - 1);
+    magnitude = static_cast<std::uint32_t>(std::min<double>(all, infinity));
+  }
+  return static_cast<std::uint16_t>(sign | magnitude);
+}
+
+std::uint16_t rounded(double value, DType type) {
+  return type == DType::f16 ? rounded(value, 11, -24, 0x7C00) : rounded(value, 8, -133, 0x7F80);
+}
+
 bool signed_number(PyObject* object, const Parameter& parameter, std::int64_t* value) {
   if (!is_integer(object, parameter.annotated)) return false;
   int overflow = 0;
@@ -68,6 +91,10 @@ bool pack_scalar(const Parameter& parameter, PyObject* object, tack_slot& slot) 
       return true;
     case Parameter::Kind::f64:
       return real_number(object, parameter.annotated, &slot.f64);
+    case Parameter::Kind::narrow_float:
+      if (!real_number(object, parameter.annotated, &real)) return false;
+      slot.u64 = rounded(real, parameter.type);
+      return true;
     case Parameter::Kind::integer:
       return signed_number(object, parameter, &slot.i64);
     case Parameter::Kind::u64:
@@ -82,10 +109,7 @@ bool pack_scalar(const Parameter& parameter, PyObject* object, tack_slot& slot) 
 
 bool has_dtype(const Parameter& parameter, const PyArrayObject_fields& array) {
   if (array.descr == parameter.descr) return true;
-  const TypeNumbers numbers = type_numbers(parameter.type);
-  const int number = array.descr->type_num;
-  return (number == numbers.first || number == numbers.second) &&
-         array.descr->byteorder != NPY_OPPBYTE;
+  return has_number(parameter.type, array.descr->type_num) && array.descr->byteorder != NPY_OPPBYTE;
 }
 
 bool has_layout(const Parameter& parameter, const PyArrayObject_fields& array) {

@@ -30,6 +30,9 @@ Parameter::Kind scalar_kind(const Parameter& scalar, bool has_f64_array) {
   switch (scalar.type) {
     case DType::boolean:
       return Kind::boolean;
+    case DType::f16:
+    case DType::bf16:
+      return annotated ? Kind::narrow_float : Kind::unreachable;
     case DType::f32:
       return annotated || !has_f64_array ? Kind::f32 : Kind::unreachable;
     case DType::f64:
@@ -57,17 +60,17 @@ Parameter unplaced_parameter(Parameter::Kind kind, DType type) {
   return result;
 }
 
-Parameter array_parameter(const Items& entry, const std::string& where) {
+Parameter array_parameter(const Items& entry) {
   entry.expect_size(4);
   const DType type = entry.dtype(1);
-  if (type == DType::boolean) refuse(where, "arrays of bool are not supported");
   const auto rank = static_cast<std::uint8_t>(entry.integer(2, 1, kMaxRank));
   Parameter array =
       unplaced_parameter(rank == 1 ? Parameter::Kind::vector : Parameter::Kind::array, type);
   array.rank = rank;
   array.required_flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
   array.plain_type = numpy().ndarray;
-  array.descr = numpy().descr[static_cast<std::size_t>(type)];
+  array.descr =
+      type == DType::bf16 ? bfloat16_descr() : numpy().descr[static_cast<std::size_t>(type)];
   array.item_size = facts(type).bytes;
   return array;
 }
@@ -132,7 +135,7 @@ void Launchable::read_parameters(nb::handle params) {
     const std::string_view form = entry.text(0);
     Parameter& target = parameter(i);
     if (form == "array") {
-      target = array_parameter(entry, where);
+      target = array_parameter(entry);
       read_pins(entry[3], i, target.rank);
       has_f64_array |= target.type == DType::f64;
       hash.add_array(target.type, target.rank);

@@ -30,6 +30,7 @@ struct Parameter {
     array,
     f32,
     f64,
+    narrow_float,
     integer,
     u64,
     boolean,
@@ -40,7 +41,7 @@ struct Parameter {
   bool is_array() const { return kind <= Kind::array; }
 
   PyTypeObject* plain_type;    // of arguments that the warm path takes
-  const PyArray_Descr* descr;  // arrays: the one that almost all of the dtype have
+  const PyArray_Descr* descr;  // arrays: the one that almost all of the dtype have, or null
   int required_flags;          // arrays, as the next three
   std::uint8_t rank;
   std::uint8_t item_size;

@@ -42,6 +42,10 @@ inline constexpr TypeNumbers type_numbers(DType type) {
       return {NPY_UINT, kLongIs64 ? NPY_UINT : NPY_ULONG};
     case DType::u64:
       return {NPY_ULONGLONG, kLongIs64 ? NPY_ULONG : NPY_ULONGLONG};
+    case DType::f16:
+      return {NPY_HALF, NPY_HALF};
+    case DType::bf16:  // ml_dtypes registers it: see bfloat16_descr
+      return {-1, -1};
     case DType::f32:
       return {NPY_FLOAT, NPY_FLOAT};
     case DType::f64:

@@ -9,6 +9,7 @@ namespace tack {
 namespace {
 
 std::atomic<const NumPy*> known{nullptr};
+std::atomic<const PyArray_Descr*> known_bfloat16{nullptr};
 
 PyTypeObject* type_named(const nb::object& module, const char* name) {
   const nb::object found = module.attr(name);
@@ -24,6 +25,7 @@ NumPy types_of(const nb::object& module) {
   if (found.ndarray->tp_basicsize < kLeastSize) raise(PyExc_TypeError, "not NumPy's ndarray");
   const nb::object dtype = module.attr("dtype");
   for (std::size_t i = 0; i < kDTypes.size(); ++i) {
+    if (kDTypes[i].numpy_name.empty()) continue;
     const nb::object descr = dtype(nb::str(kDTypes[i].numpy_name.data()));
     // NumPy keeps these alive as long as the process, and so does this reference.
     found.descr[i] = reinterpret_cast<const PyArray_Descr*>(descr.inc_ref().ptr());
@@ -31,17 +33,19 @@ NumPy types_of(const nb::object& module) {
   return found;
 }
 
+nb::object module_attribute(const char* module_name, const char* name) {
+  PyObject* modules = PyImport_GetModuleDict();  // borrowed
+  PyObject* module = PyDict_GetItemString(modules, module_name);
+  if (module == nullptr) return {};
+  nb::object found = nb::steal(PyObject_GetAttrString(module, name));
+  if (!found.is_valid()) PyErr_Clear();  // it is being imported
+  return found;
+}
+
 // numpy.ma is imported when it is first used: where it is not, nothing is masked.
 bool is_masked(PyObject* object) {
-  PyObject* modules = PyImport_GetModuleDict();  // borrowed
-  PyObject* module = PyDict_GetItemString(modules, "numpy.ma");
-  if (module == nullptr) return false;
-  const nb::object type = nb::steal(PyObject_GetAttrString(module, "MaskedArray"));
-  if (!type.is_valid()) {  // it is being imported
-    PyErr_Clear();
-    return false;
-  }
-  return PyType_Check(type.ptr()) &&
+  const nb::object type = module_attribute("numpy.ma", "MaskedArray");
+  return type.is_valid() && PyType_Check(type.ptr()) &&
          PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(type.ptr())) != 0;
 }
 
@@ -57,6 +61,32 @@ void import_numpy() {
 bool is_numpy_known() { return known.load(std::memory_order_acquire) != nullptr; }
 
 const NumPy& numpy() { return *known.load(std::memory_order_acquire); }
+
+const PyArray_Descr* bfloat16_descr() {
+  const PyArray_Descr* found = known_bfloat16.load(std::memory_order_acquire);
+  if (found != nullptr) return found;
+  const nb::object type = module_attribute("ml_dtypes", "bfloat16");
+  const nb::object dtype = module_attribute("numpy", "dtype");
+  if (!type.is_valid() || !dtype.is_valid()) return nullptr;
+  nb::object descr = nb::steal(PyObject_CallOneArg(dtype.ptr(), type.ptr()));
+  if (!descr.is_valid()) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  // Kept alive as long as the process; ml_dtypes registers one only.
+  found = reinterpret_cast<const PyArray_Descr*>(descr.release().ptr());
+  known_bfloat16.store(found, std::memory_order_release);
+  return found;
+}
+
+bool has_number(DType type, int number) {
+  if (type == DType::bf16) {
+    const PyArray_Descr* descr = number < NPY_USERDEF ? nullptr : bfloat16_descr();
+    return descr != nullptr && descr->type_num == number;
+  }
+  const TypeNumbers numbers = type_numbers(type);
+  return number == numbers.first || number == numbers.second;
+}
 
 bool is_ndarray(PyObject* object) {
   if (!is_numpy_known()) return false;

@@ -102,7 +102,7 @@ inline bool small_int(PyObject* object, std::int64_t* value) {
     slot.u64 = object == Py_True;
     return true;
   }
-  if (parameter.kind == Kind::unreachable) return false;
+  if (parameter.kind == Kind::unreachable || parameter.kind == Kind::narrow_float) return false;
   return small_int(object, &slot.i64) && is_in_range(parameter.type, slot.i64);
 }
 

@@ -15,10 +15,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from tack import errors
+    from tack import errors, math
     from tack.decorator import kernel
     from tack.lang.array import Array
-    from tack.lang.builtins import ceil, floor, fma, ndrange, sqrt, trunc
+    from tack.lang.atomics import (
+        atomic_add,
+        atomic_and,
+        atomic_cas,
+        atomic_exchange,
+        atomic_max,
+        atomic_min,
+        atomic_or,
+        atomic_sub,
+        atomic_xor,
+    )
+    from tack.lang.builtins import (
+        ceil,
+        clamp,
+        clz,
+        copysign,
+        ctz,
+        floor,
+        fma,
+        isfinite,
+        isinf,
+        isnan,
+        mix,
+        ndrange,
+        popcount,
+        round,  # noqa: A004 - it is the language's word, and Python's
+        sign,
+        sqrt,
+        step,
+        trunc,
+    )
     from tack.lang.definition import constant, func
     from tack.lang.template import (
         classify_template_attrs,
@@ -27,7 +57,7 @@ if TYPE_CHECKING:
         template_tree,
     )
     from tack.lang.template_spec import spec
-    from tack.model.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+    from tack.model.dtypes import bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
     from tack.runtime.explain import explain
 
 __version__ = "0.1.0"
@@ -46,22 +76,90 @@ _HOMES: Final[dict[str, str]] = (
         "tack.lang.template",
     )
     | dict.fromkeys(
-        ("bool_", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
+        (
+            "atomic_add",
+            "atomic_and",
+            "atomic_cas",
+            "atomic_exchange",
+            "atomic_max",
+            "atomic_min",
+            "atomic_or",
+            "atomic_sub",
+            "atomic_xor",
+        ),
+        "tack.lang.atomics",
+    )
+    | dict.fromkeys(
+        (
+            "bf16",
+            "bool_",
+            "f16",
+            "f32",
+            "f64",
+            "i8",
+            "i16",
+            "i32",
+            "i64",
+            "u8",
+            "u16",
+            "u32",
+            "u64",
+        ),
         "tack.model.dtypes",
     )
-    | dict.fromkeys(("ceil", "floor", "fma", "ndrange", "sqrt", "trunc"), "tack.lang.builtins")
+    | dict.fromkeys(
+        (
+            "ceil",
+            "clamp",
+            "clz",
+            "copysign",
+            "ctz",
+            "floor",
+            "fma",
+            "isfinite",
+            "isinf",
+            "isnan",
+            "mix",
+            "ndrange",
+            "popcount",
+            "round",
+            "sign",
+            "sqrt",
+            "step",
+            "trunc",
+        ),
+        "tack.lang.builtins",
+    )
 )
 """Public name -> the module that defines it."""
 
+_MODULES: Final = frozenset({"errors", "math"})
+"""Public names that are modules."""
+
 __all__ = [
     "Array",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_exchange",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_sub",
+    "atomic_xor",
+    "bf16",
     "bool_",
     "ceil",
+    "clamp",
     "classify_template_attrs",
+    "clz",
     "constant",
+    "copysign",
+    "ctz",
     "device_class",
     "errors",
     "explain",
+    "f16",
     "f32",
     "f64",
     "floor",
@@ -71,10 +169,19 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "isfinite",
+    "isinf",
+    "isnan",
     "kernel",
+    "math",
+    "mix",
     "ndrange",
+    "popcount",
+    "round",
+    "sign",
     "spec",
     "sqrt",
+    "step",
     "template_scope",
     "template_tree",
     "trunc",
@@ -86,8 +193,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module("tack.errors")
+    if name in _MODULES:
+        return import_module(f"tack.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'tack' has no attribute {name!r}")

@@ -134,7 +134,7 @@ def differences(
     for number, (one, other) in enumerate(zip(expected, found, strict=True)):
         bits = np.dtype(f"u{one.itemsize}")
         differ = one.view(bits) != other.view(bits)
-        if one.dtype.kind == "f":
+        if one.dtype.kind in "fV":
             differ &= ~(np.isnan(one) & np.isnan(other))
         for at in np.argwhere(differ)[:4]:
             place = tuple(int(each) for each in at)

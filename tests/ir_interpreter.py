@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tack.ir import nodes as ir
@@ -36,13 +37,19 @@ class EndlessLoop(Exception):
     """A loop ran for longer than any test means it to."""
 
 
+FLOATS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
+
+
 def wrap(value: int, dtype: DType) -> int:
     value %= 1 << dtype.bits
     return value - (1 << dtype.bits) if dtype.kind == "int" and value >> (dtype.bits - 1) else value
 
 
 def rounded(value: Any, dtype: DType) -> Any:
-    return np.float32(value) if dtype.bits == 32 else np.float64(value)
+    """A number as a float of ``dtype``, rounded once."""
+    if dtype.is_narrow_float and np.isfinite(value) and value != 0:
+        return nearest(Fraction(float(value)), FLOATS[dtype.name])
+    return FLOATS[dtype.name](value)
 
 
 # Integers: what the language page says, and what C says.
@@ -87,16 +94,34 @@ INTEGER: dict[str, Callable[[int, int, DType], int]] = {
 
 
 def float_floor_divide(a: Any, b: Any) -> Any:
-    """CPython's own for doubles; NumPy's port of it for f32."""
+    """CPython's own for doubles; NumPy's port of it for f32; written out for 16 bits."""
     if b == 0:
         return a / b
-    return np.float64(float(a) // float(b)) if isinstance(a, np.float64) else np.floor_divide(a, b)
+    if isinstance(a, np.float64):
+        return np.float64(float(a) // float(b))
+    if isinstance(a, np.float32):
+        return np.floor_divide(a, b)
+    kind, rest = type(a), np.fmod(a, b)
+    quotient = (a - rest) / b
+    if rest != 0 and (b < 0) != (rest < 0):
+        quotient = quotient - kind(1)
+    if quotient == 0:
+        return np.copysign(kind(0), a / b)
+    floored = np.floor(quotient)
+    return floored + kind(1) if quotient - floored > kind(0.5) else floored
 
 
 def float_remainder(a: Any, b: Any) -> Any:
     if b == 0:
         return a * np.nan
-    return np.float64(float(a) % float(b)) if isinstance(a, np.float64) else np.remainder(a, b)
+    if isinstance(a, np.float64):
+        return np.float64(float(a) % float(b))
+    if isinstance(a, np.float32):
+        return np.remainder(a, b)
+    rest = np.fmod(a, b)
+    if rest == 0:
+        return np.copysign(type(a)(0), b)
+    return rest + b if (b < 0) != (rest < 0) else rest
 
 
 FLOAT: dict[str, Callable[[Any, Any], Any]] = {
@@ -127,7 +152,7 @@ def extreme(name: str, a: Any, b: Any) -> Any:
 
 def nearest(value: Fraction, dtype: type) -> Any:
     """The float of a NumPy type nearest to a fraction that is not 0, ties to even."""
-    info = np.finfo(dtype)
+    info = ml_dtypes.finfo(dtype)
     exponent = abs(value).numerator.bit_length() - abs(value).denominator.bit_length()
     if Fraction(2) ** exponent > abs(value):
         exponent -= 1
@@ -156,7 +181,27 @@ CALLS: dict[str, Callable[..., Any]] = {
     "fma": fma,
     "fmod": np.fmod,
     "copysign": np.copysign,
+    "round": np.rint,
+    "sign": lambda a: type(a)(int(a > 0) - int(a < 0)) if a == a else a,
+    "step": lambda edge, x: type(x)(not x < edge),
+    "mix": lambda a, b, t: a * (type(t)(1) - t) + b * t,
 }
+
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+}
+
+
+def bit_count(name: str, value: int, dtype: DType, c: bool) -> int:
+    bits = value & (1 << dtype.bits) - 1
+    if name == "popcount":
+        return bits.bit_count()
+    if c and not bits:
+        raise UndefinedBehaviour(f"{name} of 0")
+    found = dtype.bits - bits.bit_length() if name == "clz" else (bits & -bits).bit_length() - 1
+    return found if bits else dtype.bits
 
 
 def saturated(value: Any, dtype: DType) -> int:
@@ -178,8 +223,24 @@ def float_of_integer(value: int, dtype: DType) -> Any:
     """Rounded once, to nearest, ties to even."""
     if dtype.bits == 64:
         return np.float64(value)
+    if dtype.is_narrow_float:
+        kind = FLOATS[dtype.name]
+        return nearest(Fraction(value), kind) if value else kind(0)
     spare = max(abs(value).bit_length() - 24, 0)
     return np.float32(math.ldexp(float(round(Fraction(value, 1 << spare))), spare))
+
+
+def atomically(op: str, old: Any, new: Any, expected: Any) -> Any:
+    match op:
+        case "add" | "sub":
+            return old + new if op == "add" else old - new
+        case "and" | "or" | "xor":
+            return {"and": old & new, "or": old | new, "xor": old ^ new}[op]
+        case "min" | "max":
+            return extreme(op, old, new)
+        case "cas":
+            return new if old.tobytes() == expected.tobytes() else old
+    return new
 
 
 def typed(node: ir.Expression) -> DType:
@@ -249,6 +310,10 @@ class Compiler:
         if name in ("min", "max"):
             a, b = args
             return lambda env: extreme(name, a(env), b(env))
+        if name in ir.PREDICATES:
+            return lambda env: bool(ASKED[name](args[0](env)))
+        if name in ir.BIT_COUNTS:
+            return lambda env: bit_count(name, int(args[0](env)), dtype, self.c)
         function = CALLS[name]
         if dtype.is_float:
             return lambda env: rounded(function(*(arg(env) for arg in args)), dtype)
@@ -265,11 +330,19 @@ class Compiler:
             return lambda env: convert(value(env), dtype)
         return lambda env: wrap(int(value(env)), dtype)
 
+    def IRBitcast(self, node: ir.IRBitcast) -> Run:
+        value, source, dtype = self.expression(node.value), typed(node.value), typed(node)
+        kind = np.dtype(f"u{dtype.bits // 8}")
+        if source.is_float:
+            return lambda env: int(np.asarray(rounded(value(env), source)).view(kind))
+        result = FLOATS[dtype.name]
+        return lambda env: np.asarray(value(env), kind).view(result)[()]
+
     def IRDimSize(self, node: ir.IRDimSize) -> Run:
         name, dim = node.array, node.dim
         return lambda env: env[name].shape[dim]
 
-    def place(self, node: ir.IRArrayLoad | ir.IRArrayStore) -> Run:
+    def place(self, node: ir.IRArrayLoad | ir.IRArrayStore | ir.IRAtomic) -> Run:
         indices, name = [self.expression(index) for index in node.indices], node.array
 
         def place(env: Env) -> tuple[int, ...]:
@@ -319,6 +392,21 @@ class Compiler:
         def run(env: Env) -> None:
             new = value(env)
             env[name][place(env)] = new
+
+        return run
+
+    def IRAtomic(self, node: ir.IRAtomic) -> Run:
+        place, value, name = self.place(node), self.expression(node.value), node.array
+        compare = None if node.compare is None else self.expression(node.compare)
+        op, target = node.op, node.target
+
+        def run(env: Env) -> None:
+            dtype = env[name].dtype.type
+            at = place(env)
+            expected = None if compare is None else np.asarray(compare(env)).astype(dtype)
+            new, old = np.asarray(value(env)).astype(dtype)[()], env[name][at]
+            env[name][at] = atomically(op, old, new, expected)
+            env[target] = old if isinstance(old, np.floating) else int(old)
 
         return run
 

@@ -157,7 +157,30 @@ STATEMENTS = {
     "x[i] = i.f()": ("i.f", "cannot be called"),
     "x[i] = len(x)": ("len(x)", "write .shape[0]"),
     "print(i)": ("print(i)", "not built yet"),
-    "x[i] = round(x[i])": ("round(x[i])", "not built yet"),
+    "x[i] = round(x[i], 2)": ("round(x[i], 2)", "round takes 1 value, not 2"),
+    "x[i] = math.isnan(x[i])": ("math.isnan(x[i])", "write tack.isnan"),
+    "x[i] = math.isinf(x[i])": ("math.isinf(x[i])", "write tack.isinf"),
+    "x[i] = math.isfinite(x[i])": ("math.isfinite(x[i])", "write tack.isfinite"),
+    "x[i] = math.copysign(x[i], 1)": ("math.copysign(x[i], 1)", "write tack.copysign"),
+    "tack.atomic_add(x, i)": (
+        "tack.atomic_add(x, i)",
+        "tack.atomic_add takes an array, an index and a value, none by keyword",
+    ),
+    "tack.atomic_cas(x, i, 1.0)": (
+        "tack.atomic_cas(x, i, 1.0)",
+        "tack.atomic_cas takes an array, an index and an expected and a new value",
+    ),
+    "tack.atomic_add(x[0], i, 1.0)": ("x[0]", "changes an array's element: name the array"),
+    "tack.atomic_and(x, i, 1)": (
+        "tack.atomic_and(x, i, 1)",
+        "tack.atomic_and has no f32 elements; it has i8, i16",
+    ),
+    "tack.atomic_add(x, (i, 0), 1.0)": (
+        "tack.atomic_add(x, (i, 0), 1.0)",
+        "'x' has 1 dimension and is given 2 indices",
+    ),
+    "tack.atomic_add(x, -1, 1.0)": ("tack.atomic_add(x, -1, 1.0)", "indices do not wrap around"),
+    "x[i] = tack.clamp(x[i], 0)": ("tack.clamp(x[i], 0)", "clamp takes 3 values, not 2"),
     "x[i] = min(i)": ("min(i)", "2 values or more"),
     "x[i] = abs(i, i)": ("abs(i, i)", "takes 1 value, not 2"),
     "x[i] = tack.sqrt(x=1.0)": ("tack.sqrt(x=1.0)", "no keyword arguments"),
@@ -290,6 +313,8 @@ TYPED = {
     "x[i] = 1 // 0": ("i64, i64, f32[:]", "divides a literal by zero"),
     "x[i] = 1 << -1": ("i64, i64, f32[:]", "negative count"),
     "x[i] = tack.fma(a, 1, 2)": ("i64, i64, f32[:]", "fma takes floats, not an i64"),
+    "x[i] = tack.isnan(a)": ("i64, i64, f32[:]", "every integer is finite"),
+    "x[i] = tack.popcount(a)": ("f32, f32, f32[:]", "popcount takes integers, not a f32"),
     "for k in range(a): pass": ("f32, f32, f32[:]", "an argument of range is an integer"),
     "for k in range(b): pass": ("i64, u64, f32[:]", "cast it: tack.i64(...)"),
     "t = a; t = b; x[i] = t": ("i64, u64, f32[:]", "'t' is i64 elsewhere and u64 here"),
@@ -301,6 +326,7 @@ TYPED = {
 
 BOUNDS = {
     "int(a * 2.0)": "it is a float",
+    "tack.clz(b)": "it calls clz; of builtins it has abs, min and max",
     "x.shape[0] / 2": "is an integer",
     "2 ** b": "an exponent is a literal",
     "b ** 65": "an exponent is a literal",

@@ -39,6 +39,12 @@ def met(dtype: str, literal: int) -> str:
     return dtype if literal in RANGES[dtype] else "i64"
 
 
+def clamped(a: str, b: str, low: int, high: int) -> str:
+    """The type of a sum of two clamps with literals, of which one may be negative."""
+    t = wider(a, b)
+    return "i64" if t == "u8" and min(low, high) < 0 else t
+
+
 def power(base: int, exponent: int, dtype: str) -> int:
     if exponent < 0:
         return {1: 1, -1: -1 if exponent % 2 else 1}.get(base, 0)
@@ -124,6 +130,15 @@ def binary(a: str, b: str) -> Iterator[Operation]:
         yield Operation(f"x[i] {op} y[i]", (a, b), compare)
     for name, pick in (("min", min), ("max", max)):
         yield Operation(f"{name}(x[i], y[i])", (a, b), pick)
+    yield Operation("tack.step(x[i], y[i])", (a, b), lambda x, y: int(y >= x))
+    for low, high in ((-5, 90), (90, -5)):
+        yield Operation(
+            f"tack.clamp(x[i], y[i], {high}) + tack.clamp({low}, x[i], y[i])",
+            (a, b),
+            lambda x, y, low=low, high=high: wrap(
+                min(max(x, y), high) + min(max(low, x), y), clamped(a, b, low, high)
+            ),
+        )
     yield Operation("x[i] / y[i]", (a, b), quotient, "float32")
     yield Operation("x[i] and y[i]", (a, b), lambda x, y: bool(x and y))
     yield Operation("x[i] or y[i]", (a, b), lambda x, y: bool(x or y))
@@ -138,6 +153,14 @@ def unary(t: str) -> Iterator[Operation]:
         "~x[i]": operator.invert,
         "abs(x[i])": abs,
         "tack.floor(x[i])": operator.pos,
+        "round(x[i])": operator.pos,
+        "tack.sign(x[i])": lambda x: (x > 0) - (x < 0),
+        "tack.popcount(x[i])": lambda x: (x & 255).bit_count(),
+        "tack.clz(x[i])": lambda x: 8 - (x & 255).bit_length(),
+        "tack.ctz(x[i])": lambda x: f"{x & 255:08b}"[::-1].index("1") if x else 8,
+        "tack.popcount(tack.u64(x[i]))": lambda x: (x & (2**64 - 1)).bit_count(),
+        "tack.clz(int(x[i]))": lambda x: 64 - (x & (2**64 - 1)).bit_length(),
+        "tack.ctz(tack.i32(x[i]))": lambda x: (x & -x).bit_length() - 1 if x else 32,
     }
     for text, function in exact.items():
         yield Operation(text, (t, t), lambda x, _, f=function: wrap(f(x), t), unary=True)

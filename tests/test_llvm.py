@@ -31,7 +31,7 @@ from twins import Pair, disagreements, toolchains
 from tack import _core
 from tack.compile import assemble, generate
 from tack.errors import CompileError
-from tack.model.dtypes import ARRAY_DTYPES
+from tack.model.dtypes import DTYPES
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
@@ -48,8 +48,8 @@ KERNELS = Path(__file__).parents[1] / "examples" / "imagekit" / "src" / "imageki
 # Longer than four vectors of 64 bytes, and not a multiple of any.
 COUNT = 259
 
-INTEGERS = [name for name, dtype in ARRAY_DTYPES.items() if dtype.is_integer]
-FLOATS = [name for name, dtype in ARRAY_DTYPES.items() if dtype.is_float]
+INTEGERS = [name for name, dtype in DTYPES.items() if dtype.is_integer]
+FLOATS = [name for name, dtype in DTYPES.items() if dtype.is_float]
 
 
 def edges(*shapes: tuple[str, tuple[int, ...]]) -> Callable[[], list[np.ndarray[Any, Any]]]:
@@ -130,14 +130,17 @@ def floats(x, y, out):
         out[19, i] = (a + b) - (a - b) * 0.5 / 3.0
 """
 
+CASTS = "\n".join(
+    f"        to_{name}[i] = tack.{dtype.__name__}(value)" for name, dtype in DTYPES.items()
+)
 CONVERSION = f"""
 import tack
 
 @tack.kernel
-def convert(x, {", ".join(f"to_{name}" for name in ARRAY_DTYPES)}):
+def convert(x, {", ".join(f"to_{name}" for name in DTYPES)}):
     for i in range(x.shape[0]):
         value = x[i]
-{"".join(f"        to_{name}[i] = tack.{name}(value){chr(10)}" for name in ARRAY_DTYPES)}
+{CASTS}
 """
 
 
@@ -158,9 +161,9 @@ def arithmetic(module: ModuleType) -> Iterator[Pair]:
 
 
 def conversions(module: ModuleType) -> Iterator[Pair]:
-    targets = [(name, (COUNT,)) for name in ARRAY_DTYPES]
-    for source in ARRAY_DTYPES:
-        signature = ", ".join(f"{name}[:]" for name in (source, *ARRAY_DTYPES))
+    targets = [(name, (COUNT,)) for name in DTYPES]
+    for source in DTYPES:
+        signature = ", ".join(f"{name}[:]" for name in (source, *DTYPES))
         yield Pair(module.convert, signature, edges((source, (COUNT,)), *targets))
 
 

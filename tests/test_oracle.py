@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import numbers
-from oracle.types import DTYPES, F32, F64, I64, U8, OracleRefused, WeakInt, promote
+from oracle.types import DEFAULT_FLOAT, DTYPES, F32, F64, I64, U8, OracleRefused, WeakInt, promote
 from oracle.values import Value, call_builtin, literal
 
 Load = Callable[[str], ModuleType]
@@ -32,6 +32,12 @@ NUMPY = {
 doubles = st.floats(allow_subnormal=True)
 singles = st.floats(width=32, allow_subnormal=True)
 finite = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=True)
+
+
+@pytest.fixture(autouse=True)
+def no_array_is_f64() -> None:
+    """What an earlier test ran says nothing of the default float here."""
+    DEFAULT_FLOAT.set(F32)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -9,6 +9,7 @@ import ir_interpreter
 import oracle
 import pytest
 from generator import Program, collect, load_module
+from generator.program import numpy_dtype
 from harness import differences
 
 from tack.ir import nodes as ir
@@ -30,10 +31,16 @@ def scalar(value: Any, param: ir.IRParam) -> Any:
     return bool(value) if param.dtype.is_bool else int(value)
 
 
+def array(value: Any, param: ir.IRParam) -> Any:
+    """An array as it lies in memory, once the IR is about that."""
+    same = param.dtype is not None and numpy_dtype(param.dtype.name) == value.dtype
+    return value if same else value.view(f"u{value.itemsize}")
+
+
 def interpret(program: Program, function: ir.IRFunction, stage: str) -> list[Any]:
     memory = program.memory()
     given = zip(function.params, program.bind(memory), strict=True)
-    arguments = {p.name: value if p.is_array else scalar(value, p) for p, value in given}
+    arguments = {p.name: array(value, p) if p.is_array else scalar(value, p) for p, value in given}
     ir_interpreter.run(function, arguments, c=stage == "decomposed")
     return memory
 

@@ -43,11 +43,13 @@ from tack.render.cfamily import ExpressionWriter
 from tack.render.names import Names, ascii_identifier
 
 HEAD = "#include <stdbool.h>\n#include <stdint.h>\n"
+WRITTEN = {name: dtype for name, dtype in DTYPES.items() if not dtype.is_narrow_float}
+"""The types of C: ``narrow_floats`` leaves no others."""
 CTYPES = {
     "bool": ctypes.c_bool,
     "f32": ctypes.c_float,
     "f64": ctypes.c_double,
-    **{name: getattr(ctypes, f"c_{d}") for name, d in ((n, numpy_name(DTYPES[n])) for n in DTYPES)
+    **{name: getattr(ctypes, f"c_{d}") for name, d in ((n, numpy_name(DTYPES[n])) for n in WRITTEN)
        if name[0] in "iu"},
 }  # fmt: skip
 INTEGERS = [dtype for dtype in DTYPES.values() if dtype.is_integer]
@@ -117,7 +119,7 @@ def sample(dtype: DType, rng: random.Random) -> list[float]:
     return values + [dtype.convert(k / 10) for k in range(-50, 50)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize("dtype", WRITTEN.values(), ids=WRITTEN)
 def test_every_literal_reads_back(dtype: DType, tmp_path: Path) -> None:
     values = sample(dtype, random.Random(dtype.name))
     texts = ",\n".join(write(IRConstant(value, dtype)) for value in values)
@@ -278,7 +280,7 @@ class Trees:
         return IRUnaryOp("-", self.tree(dtype, depth), dtype)
 
     def conversion(self, dtype: DType, depth: int) -> Expression:
-        sources = [d for d in DTYPES.values() if dtype.is_float or not d.is_float]
+        sources = [d for d in WRITTEN.values() if dtype.is_float or not d.is_float]
         return IRCast(self.tree(self.rng.choice(sources), depth), dtype)
 
     def choice(self, dtype: DType, depth: int) -> Expression:
@@ -292,7 +294,7 @@ class Trees:
         return IRCall(function, [self.tree(dtype, depth) for _ in range(count)], dtype)
 
     def comparison(self, dtype: DType, depth: int) -> Expression:
-        of = self.rng.choice(list(DTYPES.values()))
+        of = self.rng.choice(list(WRITTEN.values()))
         operator = self.rng.choice(["<", "<=", ">", ">=", "==", "!="])
         return IRCompare(operator, self.tree(of, depth), self.tree(of, depth), bool_)
 
@@ -305,7 +307,7 @@ class Trees:
 
     def inputs(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for dtype in DTYPES.values():
+        for dtype in WRITTEN.values():
             for name in "ab":
                 value = self.literal(dtype).value
                 if dtype.is_integer and self.rng.random() < 0.5:
@@ -328,7 +330,7 @@ ODD = tuple(
 @pytest.mark.parametrize("optimize", ["-O0", "-O2"])
 def test_random_expressions_mean_in_c_what_they_mean_in_ir(optimize: str, tmp_path: Path) -> None:
     trees = Trees(1)
-    dtypes = list(DTYPES.values())
+    dtypes = list(WRITTEN.values())
     cases = [trees.tree(dtypes[k % len(dtypes)], 1 + k % 5) for k in range(1500)]
     fields = [(f"{name}_{d.name}", d) for d in dtypes for name in "ab"]
     members = "".join(f"  {C.type(d)} {name};\n" for name, d in fields)

@@ -16,22 +16,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tack.model.dtypes import DType
+from tack.model.dtypes import DTYPES, DType
 
 if TYPE_CHECKING:
     from tack.ir.positions import Positions
 
 __all__ = [
+    "ATOMIC_DTYPES",
+    "ATOMIC_OPS",
+    "BIT_COUNTS",
     "CHILD_FIELDS",
     "COMPARISONS",
     "MATH_CALLS",
+    "PREDICATES",
     "PYTHON_BINARY",
     "TARGET_BINARY",
     "Expression",
     "IRArrayLoad",
     "IRArrayStore",
     "IRAssign",
+    "IRAtomic",
     "IRBinOp",
+    "IRBitcast",
     "IRBoolOp",
     "IRBreak",
     "IRCall",
@@ -76,8 +82,42 @@ MATH_CALLS: Final[dict[str, int]] = {
     "fma": 3,
     "fmod": 2,
     "copysign": 2,
+    "round": 1,
+    "isnan": 1,
+    "isinf": 1,
+    "isfinite": 1,
+    "sign": 1,
+    "step": 2,
+    "mix": 3,
+    "popcount": 1,
+    "clz": 1,
+    "ctz": 1,
 }
-"""Builtin -> number of operands. ``fmod`` and ``copysign`` exist for decompositions only."""
+"""Builtin -> number of operands. ``fmod`` exists for decompositions only."""
+
+PREDICATES: Final = frozenset({"isnan", "isinf", "isfinite"})
+"""Builtins that ask something of a float, and give a bool."""
+
+BIT_COUNTS: Final = frozenset({"popcount", "clz", "ctz"})
+"""Builtins of the bits of an integer. Targets have them for u32 and u64 (``decompose``)."""
+
+
+ATOMIC_OPS: Final = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
+"""What an atomic makes of an element: the language's operator of that name, the value, or the value
+where the element is what is expected."""
+
+
+_BITWISE: Final = frozenset({"and", "or", "xor"})
+
+ATOMIC_DTYPES: Final[dict[str, tuple[str, ...]]] = {
+    op: tuple(
+        name
+        for name, dtype in DTYPES.items()
+        if dtype.is_integer or (dtype.is_float and dtype.bits >= 32 and op not in _BITWISE)
+    )
+    for op in ATOMIC_OPS
+}
+"""Operation -> the names of the types whose elements it works on."""
 
 
 class IRNode:
@@ -196,6 +236,14 @@ class IRCast(Expression):
 
 
 @dataclass(slots=True, eq=False)
+class IRBitcast(Expression):
+    """The bits of ``value`` as another type of the same width; only in decomposed IR."""
+
+    value: Expression
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
 class IRDimSize(Expression):
     """``array.shape[dim]``, an i64 known at run time."""
 
@@ -229,6 +277,23 @@ class IRArrayStore(Statement):
     array: str
     indices: list[Expression]
     value: Expression
+
+
+@dataclass(slots=True, eq=False)
+class IRAtomic(Statement):
+    """``target = array[indices]``, and the element becomes what ``op`` makes of it and ``value``.
+
+    In one step, in no order with others. ``op`` is of `ATOMIC_OPS`; of ``cas`` alone there is a
+    ``compare``: only an element with its very bits is replaced. The target, a local of the type of
+    the elements, may go unread.
+    """
+
+    target: str
+    op: str
+    array: str
+    indices: list[Expression]
+    value: Expression
+    compare: Expression | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -364,11 +429,13 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRIfExp: (("condition", "expr"), ("then_value", "expr"), ("else_value", "expr")),
     IRCall: (("args", "exprs"),),
     IRCast: (("value", "expr"),),
+    IRBitcast: (("value", "expr"),),
     IRDimSize: (),
     IRArrayLoad: (("indices", "exprs"),),
     IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),
     IRAssign: (("value", "expr"),),
     IRArrayStore: (("indices", "exprs"), ("value", "expr")),
+    IRAtomic: (("indices", "exprs"), ("compare", "optional_expr"), ("value", "expr")),
     IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),
     IRWhile: (("condition", "expr"), ("body", "stmts")),
     IRSequentialFor: (

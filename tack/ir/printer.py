@@ -12,7 +12,9 @@ from tack.ir.nodes import (
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRBreak,
     IRCall,
@@ -94,6 +96,10 @@ def _cast(node: IRCast) -> Iterator[str]:
     yield f"{node.dtype or 'float'}({_text(node.value)})"
 
 
+def _bitcast(node: IRBitcast) -> Iterator[str]:
+    yield f"bits_as_{node.dtype}({_text(node.value)})"
+
+
 def _dim_size(node: IRDimSize) -> Iterator[str]:
     yield f"{node.array}.shape[{node.dim}]"
 
@@ -113,6 +119,12 @@ def _assign(node: IRAssign) -> Iterator[str]:
 
 def _store(node: IRArrayStore) -> Iterator[str]:
     yield f"{node.array}[{_list(node.indices)}] = {_text(node.value)}"
+
+
+def _atomic(node: IRAtomic) -> Iterator[str]:
+    operands = [node.value] if node.compare is None else [node.compare, node.value]
+    element = f"{node.array}[{_list(node.indices)}]"
+    yield f"{node.target} = atomic_{node.op}({element}, {_list(operands)})"
 
 
 def _branch(node: IRIf) -> Iterator[str]:
@@ -175,11 +187,13 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRIfExp: _choice,
     IRCall: _call,
     IRCast: _cast,
+    IRBitcast: _bitcast,
     IRDimSize: _dim_size,
     IRArrayLoad: _load,
     IRTripCount: _trip_count,
     IRAssign: _assign,
     IRArrayStore: _store,
+    IRAtomic: _atomic,
     IRIf: _branch,
     IRWhile: _while,
     IRSequentialFor: _for,

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from tack.ir.nodes import (
     CHILD_FIELDS,
     IRAssign,
+    IRAtomic,
     IRFunction,
     IRName,
     IRNode,
@@ -219,13 +220,13 @@ def statements_of(root: IRNode | Sequence[Statement]) -> Iterator[Statement]:
 
 
 def assigned_names(root: IRNode | Sequence[Statement]) -> Iterator[str]:
-    """The local that each assignment and sequential loop in ``root`` sets, in order.
+    """The local that each assignment, atomic and sequential loop in ``root`` sets, in order.
 
     A statement that is ``root`` itself counts too.
     """
     own = [root] if isinstance(root, Statement) else []
     for statement in [*own, *statements_of(root)]:
-        if isinstance(statement, IRAssign):
+        if isinstance(statement, IRAssign | IRAtomic):
             yield statement.target
         elif isinstance(statement, IRSequentialFor):
             yield statement.var

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from tack.ir.nodes import (
+    ATOMIC_OPS,
     COMPARISONS,
     MATH_CALLS,
     PYTHON_BINARY,
@@ -18,6 +19,7 @@ from tack.ir.nodes import (
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
     IRBoolOp,
     IRBreak,
@@ -205,12 +207,14 @@ class _Verifier:
         for name, role in child_fields(statement):
             if role == "stmts":
                 lists.append((f"{path}.{name}", getattr(statement, name)))
+            elif role == "optional_expr" and getattr(statement, name) is None:
+                continue
             elif role == "exprs":
                 for index, child in enumerate(getattr(statement, name)):
                     self.reads(child, f"{path}.{name}[{index}]", bound)
             else:
                 self.reads(getattr(statement, name), f"{path}.{name}", bound)
-        if isinstance(statement, IRAssign):
+        if isinstance(statement, IRAssign | IRAtomic):
             self.binds(statement, statement.target, path, bound)
         elif isinstance(statement, IRSequentialFor):
             self.binds(statement, statement.var, path, bound)
@@ -244,9 +248,9 @@ class _Verifier:
     def tables(self) -> None:
         """``locals`` has a type for every local and, from ``localized`` on, for no other name."""
         bound = [
-            statement.target if isinstance(statement, IRAssign) else statement.var
+            statement.var if isinstance(statement, IRSequentialFor) else statement.target
             for _, statement in self.nodes
-            if isinstance(statement, IRAssign | IRSequentialFor)
+            if isinstance(statement, IRAssign | IRAtomic | IRSequentialFor)
         ]
         for name in bound:
             if name not in self.function.locals:
@@ -299,7 +303,9 @@ def _check_call(_: _Verifier, node: IRCall) -> Iterator[str]:
         yield f"{node.function} takes {count} operands, not {len(node.args)}"
 
 
-def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore) -> Iterator[str]:
+def _check_access(
+    verifier: _Verifier, node: IRArrayLoad | IRArrayStore | IRAtomic
+) -> Iterator[str]:
     param = verifier.arrays.get(node.array)
     if param is None or param.dims is None:
         yield f"{node.array!r} is no array parameter"
@@ -307,6 +313,14 @@ def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore) -> Iter
     expected = 1 if verifier.reached("packed") else len(param.dims)
     if len(node.indices) != expected:
         yield f"{len(node.indices)} indices of {node.array!r}, not {expected}"
+
+
+def _check_atomic(verifier: _Verifier, node: IRAtomic) -> Iterator[str]:
+    yield from _check_access(verifier, node)
+    if node.op not in ATOMIC_OPS:
+        yield f"unknown atomic {node.op!r}"
+    if (node.op == "cas") != (node.compare is not None):
+        yield f"atomic {node.op} {'without' if node.compare is None else 'with'} a comparison"
 
 
 def _check_dim_size(verifier: _Verifier, node: IRDimSize) -> Iterator[str]:
@@ -340,6 +354,7 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRCall: _check_call,
     IRArrayLoad: _check_access,
     IRArrayStore: _check_access,
+    IRAtomic: _check_atomic,
     IRDimSize: _check_dim_size,
     IRConstant: _check_constant,
 }

@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from tack.ir.nodes import (
+    BIT_COUNTS,
+    PREDICATES,
     Expression,
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRCall,
     IRCast,
@@ -38,7 +42,9 @@ _COUNTED: Final = frozenset({"<<", ">>", "**"})
 
 _INTEGERS_ONLY: Final = frozenset({"**", "<<", ">>", "&", "|", "^", "cdiv", "cmod", "shl", "shr"})
 _OF_BOOLS: Final = frozenset({"&", "|", "^"})
-_FLOATS_ONLY: Final = frozenset({"floor", "ceil", "trunc", "sqrt", "fma", "fmod", "copysign"})
+_FLOATS_ONLY: Final = PREDICATES | {
+    *("floor", "ceil", "trunc", "round", "sqrt", "fma", "fmod", "copysign", "mix")
+}
 
 
 def _is(node: Expression, dtype: DType, what: str) -> Iterator[str]:
@@ -113,16 +119,26 @@ def _choice(_: IRFunction, node: IRIfExp) -> Iterator[str]:
 
 
 def _call(_: IRFunction, node: IRCall) -> Iterator[str]:
-    dtype = _dtype(node)
+    dtype = _dtype(node.args[0])
     for number, arg in enumerate(node.args):
         yield from _is(arg, dtype, f"operand {number}")
-    if dtype.is_bool or (node.function in _FLOATS_ONLY and not dtype.is_float):
+    yield from _is(node, bool_ if node.function in PREDICATES else dtype, node.function)
+    if (
+        dtype.is_bool
+        or (node.function in _FLOATS_ONLY and not dtype.is_float)
+        or (node.function in BIT_COUNTS and not dtype.is_integer)
+    ):
         yield f"{node.function} of {dtype}"
 
 
 def _cast(_: IRFunction, node: IRCast) -> Iterator[str]:
     if _dtype(node).is_bool:
         yield "a cast to bool, which is a comparison with zero"
+
+
+def _bitcast(_: IRFunction, node: IRBitcast) -> Iterator[str]:
+    if _dtype(node).bits != _dtype(node.value).bits:
+        yield f"the bits of {node.value.dtype} as {node.dtype}"
 
 
 def _dim_size(_: IRFunction, node: IRDimSize) -> Iterator[str]:
@@ -140,6 +156,18 @@ def _access(function: IRFunction, node: IRArrayLoad | IRArrayStore) -> Iterator[
     value = node if isinstance(node, IRArrayLoad) else node.value
     if value.dtype is not element:
         yield f"{value.dtype} where {node.array!r} has {element}"
+    for number, index in enumerate(node.indices):
+        yield from _is(index, i64, f"index {number}")
+
+
+def _atomic(function: IRFunction, node: IRAtomic) -> Iterator[str]:
+    element = next(p.dtype for p in function.params if p.name == node.array)
+    for name in ("value", "compare"):
+        operand = getattr(node, name)
+        if operand is not None and operand.dtype is not element:
+            yield f"{name} is {operand.dtype} where {node.array!r} has {element}"
+    if function.locals.get(node.target) is not element:
+        yield f"{node.target!r} is {function.locals.get(node.target)}, not {element}"
     for number, index in enumerate(node.indices):
         yield from _is(index, i64, f"index {number}")
 
@@ -178,10 +206,12 @@ TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRIfExp: _choice,
     IRCall: _call,
     IRCast: _cast,
+    IRBitcast: _bitcast,
     IRDimSize: _dim_size,
     IRTripCount: _trip_count,
     IRArrayLoad: _access,
     IRArrayStore: _access,
+    IRAtomic: _atomic,
     IRAssign: _assign,
     IRIf: _condition,
     IRWhile: _condition,

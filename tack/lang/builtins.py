@@ -6,14 +6,35 @@ they compute the same thing.
 
 from __future__ import annotations
 
+import builtins as python
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["ceil", "floor", "fma", "ndrange", "sqrt", "trunc"]
+__all__ = [
+    "ceil",
+    "clamp",
+    "clz",
+    "copysign",
+    "ctz",
+    "floor",
+    "fma",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "mix",
+    "ndrange",
+    "popcount",
+    "round",
+    "sign",
+    "sqrt",
+    "step",
+    "trunc",
+]
 
 
 def ndrange(*extents: int) -> Iterator[tuple[int, ...]]:
@@ -46,6 +67,11 @@ def ceil(x: Any) -> Any:
 def trunc(x: Any) -> Any:
     """``x`` without its fraction, in the type of ``x``."""
     return _keep("trunc", x)
+
+
+def round(x: Any) -> Any:  # noqa: A001 - it is the language's word, and Python's
+    """The whole number nearest to ``x``, halves to the even one, in the type of ``x``."""
+    return _keep("rint", x)
 
 
 def sqrt(x: Any) -> Any:
@@ -82,6 +108,95 @@ def _round(value: Fraction, precision: int) -> float:
         exponent -= 1
     unit = Fraction(2) ** max(exponent - precision + 1, least)
     try:
-        return float(round(value / unit) * unit)
+        return float(python.round(value / unit) * unit)
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
+
+
+def copysign(x: Any, y: Any) -> Any:
+    """``x`` with the sign of ``y``, in the promoted type of the two floats."""
+    import numpy as np
+
+    return np.copysign(x, y)
+
+
+def isnan(x: Any) -> Any:
+    """Whether the float ``x`` is NaN."""
+    import numpy as np
+
+    return bool(np.isnan(x))
+
+
+def isinf(x: Any) -> Any:
+    """Whether the float ``x`` is one of the infinities."""
+    import numpy as np
+
+    return bool(np.isinf(x))
+
+
+def isfinite(x: Any) -> Any:
+    """Whether the float ``x`` is neither NaN nor an infinity."""
+    import numpy as np
+
+    return bool(np.isfinite(x))
+
+
+def clamp(x: Any, low: Any, high: Any) -> Any:
+    """``min(max(x, low), high)``: so NaN becomes ``low``.
+
+    >>> clamp(300, 0, 255)
+    255
+    """
+    at_least = low if math.isnan(x) or x < low else x
+    return high if math.isnan(at_least) or high < at_least else at_least
+
+
+def sign(x: Any) -> Any:
+    """1, 0 or -1 in the type of ``x``; 0.0 for both zeros, and NaN for NaN."""
+    import numpy as np
+
+    return np.sign(x)
+
+
+def step(edge: Any, x: Any) -> Any:
+    """0 where ``x < edge``, else 1 (for NaN too), in the promoted type.
+
+    >>> float(step(0.5, 0.75))
+    1.0
+    """
+    import numpy as np
+
+    return np.result_type(edge, x).type(not x < edge)
+
+
+def mix(a: Any, b: Any, t: Any) -> Any:
+    """``a * (1 - t) + b * t``: ``a`` for 0 and ``b`` for 1, in the promoted type.
+
+    >>> mix(2.0, 4.0, 0.5)
+    3.0
+    """
+    return a * (1 - t) + b * t
+
+
+def popcount(x: Any) -> Any:
+    """How many bits of the integer ``x`` are 1, in the type of ``x``; a Python int has 64 bits."""
+    return _counted(x, lambda bits, width: bits.bit_count())
+
+
+def clz(x: Any) -> Any:
+    """How many bits above the highest 1 are 0, in the type of ``x``; the width for 0."""
+    return _counted(x, lambda bits, width: width - bits.bit_length())
+
+
+def ctz(x: Any) -> Any:
+    """How many bits below the lowest 1 are 0, in the type of ``x``; the width for 0."""
+    return _counted(x, lambda bits, width: (bits & -bits).bit_length() - 1 if bits else width)
+
+
+def _counted(x: Any, count: Callable[[int, int], int]) -> Any:
+    import numpy as np
+
+    kind = x.dtype if isinstance(x, np.integer) else np.dtype(np.int64)
+    width = 8 * kind.itemsize
+    result = count(int(x) & ((1 << width) - 1), width)
+    return kind.type(result) if isinstance(x, np.integer) else result

@@ -14,6 +14,7 @@ from tack.ir.nodes import (
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRConstant,
     IRName,
     IRNode,
@@ -215,7 +216,7 @@ class LoweringBase:
 
 def contains_store(node: IRNode) -> bool:
     """Whether anything in ``node`` stores to an array."""
-    return any(isinstance(inner, IRArrayStore) for inner in walk_ir(node))
+    return any(isinstance(inner, IRArrayStore | IRAtomic) for inner in walk_ir(node))
 
 
 def contains_load(node: IRNode) -> bool:

@@ -7,7 +7,18 @@ import builtins as python
 import math
 from typing import Any, Final
 
-from tack.ir.nodes import Expression, IRCall, IRCast, IRConstant, IRName
+from tack.ir.nodes import (
+    ATOMIC_DTYPES,
+    ATOMIC_OPS,
+    MATH_CALLS,
+    Expression,
+    IRAtomic,
+    IRCall,
+    IRCast,
+    IRConstant,
+    IRName,
+)
+from tack.lang import atomics
 from tack.lang import builtins as language
 from tack.lang.bindings import MISSING, Constant, dotted_name
 from tack.lang.definition import FunctionDefinition, KernelDefinition
@@ -28,8 +39,22 @@ _BUILTINS: Final[dict[Any, str]] = {
     language.trunc: "trunc",
     language.sqrt: "sqrt",
     language.fma: "fma",
+    python.round: "round",
+    language.round: "round",
+    language.copysign: "copysign",
+    language.isnan: "isnan",
+    language.isinf: "isinf",
+    language.isfinite: "isfinite",
+    language.clamp: "clamp",
+    language.sign: "sign",
+    language.step: "step",
+    language.mix: "mix",
+    language.popcount: "popcount",
+    language.clz: "clz",
+    language.ctz: "ctz",
 }
-_ARITY: Final = {"abs": 1, "floor": 1, "ceil": 1, "trunc": 1, "sqrt": 1, "fma": 3}
+_ATOMICS: Final = {getattr(atomics, f"atomic_{op}"): op for op in ATOMIC_OPS}
+_ARITY: Final = {**MATH_CALLS, "clamp": 3}
 _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
     python.int: DTYPES["i64"],
     python.float: None,
@@ -38,7 +63,6 @@ _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
 _ADVICE: Final[dict[Any, str]] = {
     python.len: "len() is not part of the kernel language; write .shape[0]",
     python.print: "print in a kernel is not built yet",
-    python.round: "round is not built yet; write tack.floor(x + 0.5)",
     python.pow: "pow is not built yet; write the products out",
     python.sum: "sum is not part of the kernel language; add in a loop",
     python.range: "range() stands in the head of a for loop only",
@@ -49,6 +73,10 @@ _ADVICE: Final[dict[Any, str]] = {
     math.trunc: "math.trunc gives a Python int; write tack.trunc, which keeps the type",
     math.sqrt: "write tack.sqrt, which has every float type",
     math.fabs: "write abs, which has every type",
+    math.copysign: "write tack.copysign, which has every float type",
+    math.isnan: "write tack.isnan, which has every float type",
+    math.isinf: "write tack.isinf, which has every float type",
+    math.isfinite: "write tack.isfinite, which has every float type",
 }
 
 
@@ -70,6 +98,8 @@ class CallLowering(ExpressionLowering):
             return IRCast(self._single(node), _PYTHON_CASTS[callee])
         if _known(callee, _BUILTINS):
             return self._builtin(node, _BUILTINS[callee])
+        if _known(callee, _ATOMICS):
+            return self._atomic(node, _ATOMICS[callee])
         raise self._refuse_callee(node, callee)
 
     def _spelled(self, node: ast.Call) -> str:
@@ -127,7 +157,33 @@ class CallLowering(ExpressionLowering):
                 node,
                 f"{name} takes {_ARITY[name]} value{'s' * (_ARITY[name] != 1)}, not {len(values)}",
             )
+        if name == "clamp":
+            x, low, high = values
+            return IRCall("min", [self.at(node, IRCall("max", [x, low])), high])
         return IRCall(name, values)
+
+    def _atomic(self, node: ast.Call, op: str) -> Expression:
+        """``tack.atomic_<op>(array, index, ...)``: a statement of its own, for the old element."""
+        name, count = self._spelled(node), 4 if op == "cas" else 3
+        if node.keywords or len(node.args) != count:
+            takes = "an expected and a new value" if op == "cas" else "a value"
+            raise self.refuse(node, f"{name} takes an array, an index and {takes}, none by keyword")
+        place = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Load()), node)
+        array = self.array_of(node.args[0])
+        if array is None:
+            raise self.refuse(node.args[0], f"{name} changes an array's element: name the array")
+        dtype = array.spec.dtype
+        if dtype.name not in ATOMIC_DTYPES[op]:
+            known = ", ".join(ATOMIC_DTYPES[op])
+            raise self.refuse(node, f"{name} has no {dtype} elements; it has {known}")
+        nodes = self.index_nodes(place, array)
+        values = self.evaluate([*nodes, *node.args[2:]])
+        indices, operands = values[: len(nodes)], values[len(nodes) :]
+        self.check_indices(place, array, indices)
+        target, compare = self.fresh("old"), operands[0] if op == "cas" else None
+        self.emit(node, IRAtomic(target, op, array.name, indices, operands[-1], compare))
+        self.mark_assigned(target)
+        return IRName(target)
 
     # inlining
 

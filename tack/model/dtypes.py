@@ -8,13 +8,15 @@ converts as a kernel does: ``tack.u8(300)`` is ``numpy.uint8(44)``, ``tack.i8(1e
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Final, Literal
 
 __all__ = [
-    "ARRAY_DTYPES",
     "DTYPES",
     "DType",
+    "bf16",
     "bool_",
+    "f16",
     "f32",
     "f64",
     "i8",
@@ -26,6 +28,7 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "unsigned",
 ]
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -58,6 +61,11 @@ class DType(type):
     def is_float(cls) -> bool:
         """Whether this is a floating-point type."""
         return cls.kind == "float"
+
+    @property
+    def is_narrow_float(cls) -> bool:
+        """Whether this is a float of 16 bits, which is computed in f32 and rounded."""
+        return cls.kind == "float" and cls.bits == 16
 
     @property
     def is_signed(cls) -> bool:
@@ -126,6 +134,8 @@ class _Scalar(metaclass=DType, kind="bool", bits=0):
     def __new__(cls, value: Any = 0) -> Any:
         import numpy as np
 
+        if cls is bf16:
+            return _bfloat16(value)
         scalar_type = np.bool_ if cls.kind == "bool" else getattr(np, numpy_name(cls))
         if cls.kind == "float":
             with np.errstate(over="ignore"):
@@ -143,24 +153,35 @@ class u8(_Scalar, kind="uint", bits=8): """8-bit unsigned integer."""
 class u16(_Scalar, kind="uint", bits=16): """16-bit unsigned integer."""
 class u32(_Scalar, kind="uint", bits=32): """32-bit unsigned integer."""
 class u64(_Scalar, kind="uint", bits=64): """64-bit unsigned integer."""
+class f16(_Scalar, kind="float", bits=16): """IEEE 754 binary16."""
+class bf16(_Scalar, kind="float", bits=16): """The upper half of an f32, bfloat16."""
 class f32(_Scalar, kind="float", bits=32): """IEEE 754 binary32."""
 class f64(_Scalar, kind="float", bits=64): """IEEE 754 binary64."""
 # fmt: on
 
 DTYPES: Final[dict[str, DType]] = {
-    dtype.name: dtype for dtype in (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64)
+    dtype.name: dtype
+    for dtype in (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
 }
 """Every scalar type by its name."""
-
-ARRAY_DTYPES: Final[dict[str, DType]] = {n: d for n, d in DTYPES.items() if not d.is_bool}
-"""The types that an array's elements may have."""
 
 _NUMPY_NAMES: Final = {"i": "int", "u": "uint", "f": "float"}
 
 
 def numpy_name(dtype: DType) -> str:
     """The name of the NumPy dtype with the same values, such as ``"float32"``."""
+    if dtype is bf16:
+        return "bfloat16"  # of the package ml_dtypes
     return "bool" if dtype.is_bool else _NUMPY_NAMES[dtype.name[0]] + dtype.name[1:]
+
+
+def _bfloat16(value: Any) -> Any:
+    """A scalar of ``ml_dtypes``; the same value as ``numpy.float32`` where nobody imported that."""
+    import numpy as np
+
+    rounded = np.float32(bf16.convert(value.item() if isinstance(value, np.generic) else value))
+    module = sys.modules.get("ml_dtypes")
+    return rounded if module is None else module.bfloat16(rounded)
 
 
 def float_of(value: int | float) -> float:
@@ -175,15 +196,38 @@ def round_float(value: float, dtype: DType) -> float:
     """A double rounded to ``dtype`` (to nearest, ties to even), as a double."""
     if dtype.bits == 64:
         return value
+    if dtype.is_narrow_float:
+        return _round_narrow(value, *_NARROW[dtype.name])
     import ctypes
 
     return ctypes.c_float(value).value
 
 
+_NARROW: Final = {"f16": (11, -24, 65504.0), "bf16": (8, -133, 2.0**128 - 2.0**120)}
+"""Name of a 16-bit float -> bits of precision, exponent of the least subnormal, greatest value."""
+
+
+def _round_narrow(value: float, precision: int, least: int, greatest: float) -> float:
+    if value == 0 or not math.isfinite(value):
+        return value
+    quantum = max(math.frexp(value)[1] - precision, least)
+    try:
+        steps = round(math.ldexp(value, -quantum))  # halves to even; exact before
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    rounded = math.ldexp(steps, quantum) if abs(value) < 2 * greatest else math.inf
+    return math.copysign(rounded if abs(rounded) <= greatest else math.inf, value)
+
+
+def unsigned(dtype: DType) -> DType:
+    """The unsigned integer type as wide as an integer type."""
+    return DTYPES[f"u{dtype.bits}"]
+
+
 def promote(left: DType, right: DType) -> DType | None:
     """The narrowest type that holds both ranges; None where signed meets u64.
 
-    An integer with a float gives that float; bool gives the other type.
+    An integer with a float gives that float; f16 with bf16 gives f32; bool gives the other type.
     """
     if left is right or right.is_bool:
         return left
@@ -191,6 +235,8 @@ def promote(left: DType, right: DType) -> DType | None:
         return right
     if left.is_float or right.is_float:
         candidates = [dtype for dtype in (left, right) if dtype.is_float]
+        if all(dtype.is_narrow_float for dtype in candidates) and len(candidates) == 2:
+            return f32
         return max(candidates, key=lambda dtype: dtype.bits)
     if left.kind == right.kind:
         return max(left, right, key=lambda dtype: dtype.bits)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType
+from tack.model.dtypes import DTYPES, DType
 from tack.model.record import Record
 from tack.model.spelling import advice
 
@@ -244,8 +244,6 @@ def _parse_spec(part: str, text: str) -> Spec:
         raise ValueError(f"signature {text!r}: unknown type {name!r}; {advice(name, DTYPES)}")
     if match["dims"] is None:
         return ScalarSpec(dtype)
-    if name not in ARRAY_DTYPES:
-        raise ValueError(f"signature {text!r}: arrays of {name} are not built yet; use u8 arrays")
     dims = tuple(_parse_dim(dim.strip(), text) for dim in match["dims"].split(","))
     if len(dims) > MAX_RANK:
         raise ValueError(

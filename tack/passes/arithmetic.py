@@ -1,9 +1,9 @@
 """The arithmetic of constants: each operation with the defined result of its type.
 
 Values are Python numbers as `IRConstant` holds them: bool, an int in range, a float that its type
-represents. f32 rounds the double result of + - * / and sqrt; double rounding is harmless there,
-since a double has more than twice f32's precision (Figueroa, "When is double rounding innocuous?",
-1995).
+represents. A narrower float rounds the double result of + - * / and sqrt; double rounding is
+harmless there, since a double has more than twice its precision (Figueroa, "When is double rounding
+innocuous?", 1995).
 """
 
 from __future__ import annotations
@@ -178,6 +178,7 @@ _UNARY_FLOAT: Final[dict[str, Callable[[float], float]]] = {
     "floor": _rounded(math.floor),
     "ceil": _rounded(math.ceil),
     "trunc": _rounded(math.trunc),
+    "round": _rounded(round),
     "sqrt": lambda a: a if a == 0 else math.sqrt(a) if a > 0 else math.nan,
 }
 
@@ -207,8 +208,8 @@ _KEPT_BITS: Final = 40
 def round_integer(value: int, dtype: DType) -> float:
     """The float of ``dtype`` nearest to an integer, ties to even, infinity beyond its range.
 
-    For f32 the low bits of a long integer are gathered into one, so that going through a double
-    does not round twice.
+    For floats narrower than f64 the low bits of a long integer are gathered into one, so that going
+    through a double does not round twice.
     """
     shift = value.bit_length() - _KEPT_BITS
     if dtype.bits == 64 or shift <= 0:

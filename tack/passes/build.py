@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tack.ir.nodes import (
     Expression,
     IRBinOp,
+    IRBitcast,
     IRCall,
     IRCast,
     IRCompare,
@@ -19,6 +20,7 @@ from tack.passes import arithmetic
 
 __all__ = [
     "Hold",
+    "bitcast",
     "both",
     "call",
     "cast",
@@ -96,6 +98,11 @@ def negative(node: Expression) -> IRUnaryOp:
 def call(function: str, *args: Expression) -> IRCall:
     """A builtin at the type of its operands."""
     return IRCall(function, list(args), args[0].dtype)
+
+
+def bitcast(node: Expression, dtype: DType) -> Expression:
+    """The bits of ``node`` as another type of its width."""
+    return IRBitcast(node, dtype)
 
 
 def cast(node: Expression, dtype: DType) -> Expression:

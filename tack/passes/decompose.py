@@ -18,6 +18,7 @@ from tack.ir.nodes import (
     Expression,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
     IRBoolOp,
     IRBreak,
@@ -39,13 +40,14 @@ from tack.ir.traversal import LIST_ROLES, assigned_names, child_fields, kernel_l
 from tack.model.dtypes import DType, bool_
 from tack.passes import float_hazards, integer_hazards
 from tack.passes.build import constant, dtype_of, negate
+from tack.passes.composed import COMPOSED
 from tack.passes.float_hazards import pick
 from tack.passes.intervals import Intervals
 from tack.passes.localize import localize
 from tack.passes.loops import counted_loop
 from tack.passes.powers import power
 
-__all__ = ["Block", "decompose"]
+__all__ = ["Block", "Decomposer", "decompose"]
 
 _CHEAP: Final = (IRName, IRConstant, IRDimSize)
 """What may be read again instead of being held."""
@@ -54,7 +56,7 @@ _CHEAP: Final = (IRName, IRConstant, IRDimSize)
 def decompose(function: IRFunction) -> IRFunction:
     """Expands every hazard of ``function``, in place."""
     loop = kernel_loop(function)
-    loop.body = _Decomposer(function).body(loop.body)
+    loop.body = Decomposer(function).body(loop.body)
     return localize(function)
 
 
@@ -101,37 +103,56 @@ class Block:
         return self.hold(value)
 
 
-class _Decomposer:
+class Decomposer:
+    """Rewrites the statements of one function; a subclass has other expressions to expand."""
+
     def __init__(self, function: IRFunction) -> None:
         self.function = function
         self.names = {param.name for param in function.params} | set(function.locals)
         self.intervals = Intervals(function)
 
     def block(self) -> Block:
+        """A new block."""
         return Block(self.function, self.names)
 
     def body(self, statements: list[Statement]) -> list[Statement]:
+        """A statement list with what each statement needs in front of it."""
         out = self.block()
         for statement in statements:
-            _STATEMENTS[type(statement)](self, statement, out)
+            self.statement(statement, out)
             out.statements.append(statement)
         return out.statements
+
+    def statement(self, node: Statement, out: Block) -> None:
+        """Rewrites a statement in place; what must come first is written to ``out``."""
+        _STATEMENTS[type(node)](self, node, out)
 
     # Statements. Each writes what must come first to `out`; the statement itself follows.
 
     def assign(self, node: IRAssign, out: Block) -> None:
+        """An assignment."""
         node.value = self.expression(node.value, out)
 
     def store(self, node: IRArrayStore, out: Block) -> None:
+        """A store."""
         node.value = self.expression(node.value, out)
         node.indices = [self.expression(index, out) for index in node.indices]
 
+    def atomic(self, node: IRAtomic, out: Block) -> None:
+        """An atomic."""
+        node.indices = [self.expression(index, out) for index in node.indices]
+        if node.compare is not None:
+            node.compare = self.expression(node.compare, out)
+        node.value = self.expression(node.value, out)
+
     def branch(self, node: IRIf, out: Block) -> None:
+        """A branch."""
         node.condition = self.expression(node.condition, out)
         node.then_body = self.body(node.then_body)
         node.else_body = self.body(node.else_body)
 
     def while_loop(self, node: IRWhile, out: Block) -> None:
+        """A loop with a condition."""
         first = self.block()
         condition = self.expression(node.condition, first)
         body = self.body(node.body)
@@ -143,6 +164,7 @@ class _Decomposer:
             node.condition, node.body = condition, body
 
     def for_loop(self, node: IRSequentialFor, out: Block) -> None:
+        """A loop over numbers, of which only steps of 1 remain."""
         node.start = self.expression(node.start, out)
         node.end = self.expression(node.end, out)
         node.step = self.expression(node.step, out)
@@ -155,11 +177,12 @@ class _Decomposer:
             counted_loop(node, out, self.intervals)
 
     def nothing(self, node: Statement, out: Block) -> None:
-        pass
+        """A statement without expressions."""
 
     # Expressions. Children first; what a guard guards is written to a block of its own.
 
     def expression(self, node: Expression, out: Block) -> Expression:
+        """``node`` expanded; what must come first is written to ``out``."""
         if isinstance(node, IRBoolOp):
             return self.logic(node, out)
         if isinstance(node, IRIfExp):
@@ -174,6 +197,7 @@ class _Decomposer:
         return node if expand is None else expand(out)
 
     def logic(self, node: IRBoolOp, out: Block) -> Expression:
+        """``and`` or ``or``: what the right operand needs stands behind the left one."""
         node.left = self.expression(node.left, out)
         inner = self.block()
         right = self.expression(node.right, inner)
@@ -188,6 +212,7 @@ class _Decomposer:
         return result
 
     def choice(self, node: IRIfExp, out: Block) -> Expression:
+        """A conditional expression: what a branch needs stands in that branch."""
         node.condition = self.expression(node.condition, out)
         one, other = self.block(), self.block()
         node.then_value = self.expression(node.then_value, one)
@@ -216,6 +241,7 @@ class _Decomposer:
         return None
 
     def binary(self, node: IRBinOp) -> Callable[[Block], Expression] | None:
+        """The expansion of a binary operation."""
         if dtype_of(node).is_float:
             of_floats = _FLOAT.get(node.op)
             if of_floats is None:
@@ -239,11 +265,13 @@ class _Decomposer:
         return expand
 
     def call(self, node: IRCall) -> Callable[[Block], Expression] | None:
+        """The expansion of a builtin."""
         if node.function in ("min", "max"):
             return lambda out: pick(node.function, node.args[0], node.args[1], out.hold)
         if node.function == "abs" and not dtype_of(node).is_float:
             return lambda out: integer_hazards.absolute(node.args[0], out.hold)
-        return None
+        composed = COMPOSED.get(node.function)
+        return None if composed is None else lambda out: composed(*node.args, out.hold)
 
 
 def _chooses(node: Expression) -> bool:
@@ -259,11 +287,12 @@ _FLOAT: Final = {
 }
 
 _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
-    IRAssign: _Decomposer.assign,
-    IRArrayStore: _Decomposer.store,
-    IRIf: _Decomposer.branch,
-    IRWhile: _Decomposer.while_loop,
-    IRSequentialFor: _Decomposer.for_loop,
-    IRBreak: _Decomposer.nothing,
-    IRContinue: _Decomposer.nothing,
+    IRAssign: Decomposer.assign,
+    IRArrayStore: Decomposer.store,
+    IRAtomic: Decomposer.atomic,
+    IRIf: Decomposer.branch,
+    IRWhile: Decomposer.while_loop,
+    IRSequentialFor: Decomposer.for_loop,
+    IRBreak: Decomposer.nothing,
+    IRContinue: Decomposer.nothing,
 }

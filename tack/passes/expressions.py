@@ -6,7 +6,7 @@ Expressions are built anew and never changed in place, because an expression may
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from tack.ir.nodes import (
     Expression,
@@ -31,6 +31,10 @@ from tack.passes import arithmetic
 from tack.passes.lattice import NEGATIVE_EXPONENT, Refusal, Rules, Type, Weak, is_float, is_integer
 
 __all__ = ["Typed", "Typer", "UntypedNameError", "truth"]
+
+
+_WHOLE: Final = frozenset({"floor", "ceil", "trunc", "round"})
+"""Builtins that give a whole number, which an integer is already."""
 
 
 class UntypedNameError(CompileError):
@@ -63,6 +67,12 @@ class Typer:
         """The error that refuses ``node``, for the caller to raise."""
         located = node if self._positions.get(node) is not None else self._place
         return self._positions.refuse(located, message)
+
+    def element(self, array: str) -> DType:
+        """The type of an array's elements."""
+        dtype = self._arrays[array]
+        assert dtype is not None
+        return dtype
 
     def visit(self, node: Expression) -> Typed:
         """``node`` typed; `CompileError` for what the language refuses."""
@@ -196,7 +206,7 @@ class Typer:
         args = [self.visit(arg) for arg in node.args]
         operands, result = self.rules.call(node.function, [arg.type for arg in args])
         converted = [self._at(arg, operands) for arg in args]
-        if node.function in ("floor", "ceil", "trunc") and is_integer(operands):
+        if node.function in _WHOLE and is_integer(operands):
             return Typed(converted[0], result)
         return Typed(IRCall(node.function, converted, self.rules.natural(result)), result)
 
@@ -208,8 +218,7 @@ class Typer:
         return Typed(IRDimSize(node.array, node.dim, i64), i64)
 
     def _load(self, node: IRArrayLoad) -> Typed:
-        dtype = self._arrays[node.array]
-        assert dtype is not None
+        dtype = self.element(node.array)
         indices = [self.index(index, f"an index of {node.array}") for index in node.indices]
         return Typed(IRArrayLoad(node.array, indices, dtype), dtype)
 

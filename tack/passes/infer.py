@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tack.ir.nodes import IRAssign, IRFunction, IRParallelFor, IRSequentialFor, WeakLocal
+from tack.ir.nodes import IRAssign, IRAtomic, IRFunction, IRParallelFor, IRSequentialFor, WeakLocal
 from tack.ir.traversal import assigned_names, statements_of
 from tack.model.dtypes import i64
 from tack.model.errors import CompileError
@@ -19,7 +19,9 @@ from tack.passes.lattice import Refusal, Type, Weak
 
 __all__ = ["infer", "name_types"]
 
-_SETTERS: Final = (IRAssign, IRSequentialFor)
+_SETTERS: Final = (IRAssign, IRAtomic, IRSequentialFor)
+
+_Setter = IRAssign | IRAtomic | IRSequentialFor
 
 
 def name_types(function: IRFunction) -> dict[str, Type | None]:
@@ -88,7 +90,7 @@ class _Inference:
             for setter in self.setters:
                 self.add(setter)
 
-    def add(self, setter: IRAssign | IRSequentialFor) -> None:
+    def add(self, setter: _Setter) -> None:
         """Joins what ``setter`` gives to the type of its local; errors wait for `check`."""
         name = _target(setter)
         if name in self.declared:
@@ -100,14 +102,16 @@ class _Inference:
         except (CompileError, Refusal):
             return
 
-    def given(self, setter: IRAssign | IRSequentialFor) -> Type:
+    def given(self, setter: _Setter) -> Type:
         """The type that ``setter`` gives its local; reading the local makes it no literal."""
         if isinstance(setter, IRSequentialFor):
             return i64
+        if isinstance(setter, IRAtomic):
+            return self.typer.element(setter.array)
         self.typer.at(setter)
         return self.typer.visit(setter.value).type
 
-    def check(self, setter: IRAssign | IRSequentialFor) -> None:
+    def check(self, setter: _Setter) -> None:
         """Raises what the language refuses about ``setter``, now that types are final."""
         name = _target(setter)
         type_ = self.given(setter)
@@ -128,8 +132,8 @@ class _Inference:
             raise self.typer.refuse(setter, f"{_spoken(name)}: {refusal}") from None
 
 
-def _target(setter: IRAssign | IRSequentialFor) -> str:
-    return setter.target if isinstance(setter, IRAssign) else setter.var
+def _target(setter: _Setter) -> str:
+    return setter.var if isinstance(setter, IRSequentialFor) else setter.target
 
 
 def _spoken(name: str) -> str:

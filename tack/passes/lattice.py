@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tack.model.dtypes import DType, f32, f64, i64, promote, u64
+from tack.ir.nodes import BIT_COUNTS, PREDICATES
+from tack.model.dtypes import DType, bool_, f32, f64, i64, promote, u64
 from tack.passes import arithmetic
 
 __all__ = ["Refusal", "Rules", "Type", "Weak", "is_float", "is_integer"]
@@ -271,6 +272,19 @@ def _floats(rules: Rules, name: str, common: Type) -> tuple[Type, Type]:
     return type_, type_
 
 
+def _asking(rules: Rules, name: str, common: Type) -> tuple[Type, Type]:
+    if is_integer(common):
+        raise Refusal(f"{name} takes floats, not {_article(common)}: every integer is finite")
+    return rules.settled(common), bool_
+
+
+def _bits(rules: Rules, name: str, common: Type) -> tuple[Type, Type]:
+    if is_float(common):
+        raise Refusal(f"{name} takes integers, not {_article(common)}; cast it: tack.u32(...)")
+    type_ = rules.natural(_numeric(common))
+    return type_, type_
+
+
 _CALLS: Final = {
     "abs": _absolute,
     "min": _choosing,
@@ -282,5 +296,11 @@ _CALLS: Final = {
     "fma": _floats,
     "fmod": _floats,
     "copysign": _floats,
+    "round": _choosing,
+    **dict.fromkeys(PREDICATES, _asking),
+    "sign": _absolute,
+    "step": _choosing,
+    "mix": _floats,
+    **dict.fromkeys(BIT_COUNTS, _bits),
 }
 """Builtin -> its rule: the promoted type of the operands to their type and the result's."""

@@ -12,6 +12,7 @@ from tack.ir.nodes import (
     Expression,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBreak,
     IRConstant,
     IRContinue,
@@ -107,6 +108,14 @@ class _Simplifier:
         node.value = self.expression(node.value)
         return [node]
 
+    def atomic(self, node: IRAtomic) -> list[Statement]:
+        node.indices = [self.expression(index) for index in node.indices]
+        if node.compare is not None:
+            node.compare = self.expression(node.compare)
+        node.value = self.expression(node.value)
+        self.forget([node.target])
+        return [node]
+
     def branch(self, node: IRIf) -> list[Statement]:
         node.condition = self.expression(node.condition)
         if isinstance(node.condition, IRConstant):
@@ -173,6 +182,7 @@ def _both(one: Copies | None, other: Copies | None) -> Copies | None:
 _STATEMENTS: Final[dict[type[IRNode], Callable[..., list[Statement]]]] = {
     IRAssign: _Simplifier.assign,
     IRArrayStore: _Simplifier.store,
+    IRAtomic: _Simplifier.atomic,
     IRIf: _Simplifier.branch,
     IRWhile: _Simplifier.while_loop,
     IRSequentialFor: _Simplifier.for_loop,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tack.ir.nodes import (
     Expression,
     IRArrayLoad,
     IRArrayStore,
+    IRAtomic,
     IRBinOp,
     IRConstant,
     IRDimSize,
@@ -25,6 +27,9 @@ from tack.model.dtypes import i64
 from tack.model.launch import Slot
 
 __all__ = ["Layout", "kernel_loop", "pack"]
+
+
+_ACCESSES: Final = (IRArrayLoad, IRArrayStore, IRAtomic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +57,13 @@ def pack(function: IRFunction) -> Layout:
     nodes = list(walk_ir(function))
     slots = list(_parameter_slots(function, nodes))
     slots.extend(("loop", d) for d in range(1, len(loop.extents)))
-    stored = {node.array for node in nodes if isinstance(node, IRArrayStore)}
+    stored = {node.array for node in nodes if isinstance(node, IRArrayStore | IRAtomic)}
     written = tuple(k for k, param in enumerate(function.params) if param.name in stored)
     return Layout(tuple(slots), len(loop.extents), written)
 
 
 def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[Slot]:
-    arrays = {n.array for n in nodes if isinstance(n, IRArrayLoad | IRArrayStore)}
+    arrays = {n.array for n in nodes if isinstance(n, _ACCESSES)}
     extents = {(n.array, n.dim) for n in nodes if isinstance(n, IRDimSize)}
     scalars = {n.name for n in nodes if isinstance(n, IRName)}
     for number, param in enumerate(function.params):
@@ -78,7 +83,7 @@ def _flatten(function: IRFunction) -> None:
     dims = {param.name: param.dims for param in function.params if param.dims is not None}
 
     def flat(node: IRNode) -> None:
-        if isinstance(node, IRArrayLoad | IRArrayStore) and len(node.indices) > 1:
+        if isinstance(node, _ACCESSES) and len(node.indices) > 1:
             node.indices = [_flat_index(node.array, dims[node.array], node.indices)]
 
     transform_ir(function, flat)

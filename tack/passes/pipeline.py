@@ -10,8 +10,10 @@ from tack.ir.verify import verify_ir
 from tack.passes.decompose import decompose
 from tack.passes.infer import infer
 from tack.passes.localize import localize
+from tack.passes.narrow_floats import narrow_floats
 from tack.passes.optimize import optimize
 from tack.passes.resolve import resolve
+from tack.passes.storage import store_as_bytes
 from tack.passes.type import annotate_types
 
 __all__ = ["PASSES", "prepare"]
@@ -23,6 +25,8 @@ PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction], str], ...]] = (
     (localize, "localized"),
     (optimize, "optimized"),
     (decompose, "decomposed"),
+    (narrow_floats, "decomposed"),
+    (store_as_bytes, "decomposed"),
 )
 """The passes, each with the stage that it reaches."""
 

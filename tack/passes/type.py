@@ -9,6 +9,7 @@ from tack.ir.nodes import (
     Expression,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBreak,
     IRCast,
     IRContinue,
@@ -61,6 +62,14 @@ class _Annotator:
         what = f"an index of {node.array}"
         node.indices = [self.typer.index(index, what) for index in node.indices]
         node.value = self.typer.store(node.value, dtype, f"an element of {node.array}")
+
+    def atomic(self, node: IRAtomic) -> None:
+        dtype, what = self.typer.element(node.array), f"an index of {node.array}"
+        node.indices = [self.typer.index(index, what) for index in node.indices]
+        element = f"an element of {node.array}"
+        node.value = self.typer.store(node.value, dtype, element)
+        if node.compare is not None:
+            node.compare = self.typer.store(node.compare, dtype, element)
 
     def branch(self, node: IRIf) -> None:
         node.condition = self.typer.condition(node.condition)
@@ -115,6 +124,7 @@ class _Annotator:
 _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
     IRAssign: _Annotator.assign,
     IRArrayStore: _Annotator.store,
+    IRAtomic: _Annotator.atomic,
     IRIf: _Annotator.branch,
     IRWhile: _Annotator.while_loop,
     IRSequentialFor: _Annotator.for_loop,

@@ -12,8 +12,9 @@ from typing import Final
 from tack.ir.nodes import IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.model.abi import ABI
+from tack.model.dtypes import DTYPES
 from tack.model.launch import Launch
-from tack.render.c_dialect import C
+from tack.render.c_dialect import ATOMICS, BITCASTS, C
 from tack.render.cfamily import ExpressionWriter
 from tack.render.loops import parallel_loop
 from tack.render.names import Names
@@ -60,4 +61,17 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
 
 def assemble(unit: str, sources: Sequence[Source]) -> str:
     """The file of a unit."""
-    return fill("c/unit.c.j2", unit=unit, abi=ABI, sources=sources)
+    texts = [source.text for source in sources]
+    bitcasts = [
+        (name, C.types[source], C.types[result])
+        for (source, result), name in BITCASTS.items()
+        if any(f"{name}(" in text for text in texts)
+    ]
+    atomics = [
+        (name, op, C.types[dtype], DTYPES[dtype].is_float)
+        for (op, dtype), name in ATOMICS.items()
+        if any(f"{name}(" in text for text in texts)
+    ]
+    return fill(
+        "c/unit.c.j2", unit=unit, abi=ABI, bitcasts=bitcasts, atomics=atomics, sources=sources
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tack.ir.nodes import ATOMIC_DTYPES
 from tack.render.cfamily import Dialect
 
-__all__ = ["C"]
+__all__ = ["ATOMICS", "BITCASTS", "C"]
 
 _TYPES: Final = {
     "bool": "bool",
@@ -18,9 +19,26 @@ _TYPES: Final = {
     "u16": "uint16_t",
     "u32": "uint32_t",
     "u64": "uint64_t",
+    "f16": "uint16_t",
+    "bf16": "uint16_t",
     "f32": "float",
     "f64": "double",
 }
+
+BITCASTS: Final = {
+    ("f32", "u32"): "tack_bits_of_f32",
+    ("u32", "f32"): "tack_f32_of_bits",
+    ("f64", "u64"): "tack_bits_of_f64",
+    ("u64", "f64"): "tack_f64_of_bits",
+}
+"""(dtype name of the source, of the result) -> the function of ``c/unit.c.j2`` that keeps bits."""
+
+ATOMICS: Final = {
+    (op, dtype): f"tack_atomic_{op}_{dtype}"
+    for op, dtypes in ATOMIC_DTYPES.items()
+    for dtype in dtypes
+}
+"""(operation, dtype name) -> the function of ``c/unit.c.j2``."""
 
 _RESERVED: Final = """
 auto break case char const continue default do double else enum extern float for goto if inline int
@@ -51,7 +69,10 @@ _FLOAT_FUNCTIONS: Final = {
     "fma": "fma",
     "fmod": "fmod",
     "copysign": "copysign",
+    "round": "rint",
 }
+
+_BIT_COUNTS: Final = {"popcount": "popcount", "clz": "clz", "ctz": "ctz"}
 
 
 C: Final = Dialect(
@@ -60,7 +81,14 @@ C: Final = Dialect(
         (function, dtype): f"__builtin_{spelling}{suffix}"
         for function, spelling in _FLOAT_FUNCTIONS.items()
         for dtype, suffix in (("f32", "f"), ("f64", ""))
+    }
+    | {
+        (function, dtype): f"__builtin_{spelling}{suffix}"
+        for function, spelling in _BIT_COUNTS.items()
+        for dtype, suffix in (("u32", ""), ("u64", "ll"))
     },
+    bitcasts=BITCASTS,
+    atomics=ATOMICS,
     float_suffix={"f32": "f", "f64": ""},
     infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},
     not_a_number={"f32": '__builtin_nanf("")', "f64": '__builtin_nan("")'},
@@ -71,5 +99,8 @@ C: Final = Dialect(
         "u64": "UINT64_C({})",
     },
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
-    reserved=frozenset(_RESERVED.split()) | _STDINT_MACROS | frozenset(_TYPES.values()),
+    reserved=frozenset(_RESERVED.split())
+    | frozenset({*BITCASTS.values(), *ATOMICS.values()})
+    | _STDINT_MACROS
+    | frozenset(_TYPES.values()),
 )

@@ -20,6 +20,7 @@ from tack.ir.nodes import (
     Expression,
     IRArrayLoad,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRCall,
     IRCast,
@@ -86,6 +87,8 @@ class Dialect:
     """The spellings of one language of the family.
 
     ``types``: dtype name -> type. ``functions``: (builtin, dtype name) -> function.
+    ``bitcasts``: (dtype name of the source, of the result) -> function.
+    ``atomics``: (operation, dtype name) -> function of a pointer and one or two values.
     ``float_suffix``, ``infinity`` and ``not_a_number``: by the name of a float type.
     ``integer_literal``: (dtype name, digits) -> a literal that has exactly that type.
     ``least``: dtype name -> the least value of a signed type, which has no literal of its own.
@@ -94,6 +97,8 @@ class Dialect:
 
     types: Mapping[str, str]
     functions: Mapping[tuple[str, str], str]
+    bitcasts: Mapping[tuple[str, str], str]
+    atomics: Mapping[tuple[str, str], str]
     float_suffix: Mapping[str, str]
     infinity: Mapping[str, str]
     not_a_number: Mapping[str, str]
@@ -252,15 +257,25 @@ class ExpressionWriter:
         return _Text(f"{condition.text} ? {then_text} : {else_text}", CONDITIONAL)
 
     def _call(self, node: IRCall, plain: bool) -> _Text:
-        function = self._dialect.functions[node.function, _typed(node).name]
+        dtype = _typed(node)
+        function = self._dialect.functions[node.function, dtype.name]
         arguments = ", ".join(self.write(argument) for argument in node.args)
-        return _Text(f"{function}({arguments})", PRIMARY)
+        text = f"{function}({arguments})"
+        # Functions of integers count bits, and give an int.
+        return self._cast_text(text, dtype) if dtype.is_integer else _Text(text, PRIMARY)
 
     def _cast(self, node: IRCast, plain: bool) -> _Text:
         dtype, source = _typed(node), _typed(node.value)
         if dtype is source:
             return self._text(node.value, plain)
         return self._cast_text(self._at(node.value, UNARY, plain=True), dtype)
+
+    def _bitcast(self, node: IRBitcast, plain: bool) -> _Text:
+        dtype, source = _typed(node), _typed(node.value)
+        if self._dialect.type(dtype) == self._dialect.type(source):
+            return self._text(node.value, plain)
+        function = self._dialect.bitcasts[source.name, dtype.name]
+        return _Text(f"{function}({self.write(node.value)})", PRIMARY)
 
     def _cast_text(self, operand: str, dtype: DType) -> _Text:
         return _Text(f"({self._dialect.type(dtype)}){operand}", UNARY)
@@ -277,6 +292,7 @@ class ExpressionWriter:
         IRIfExp: _conditional,
         IRCall: _call,
         IRCast: _cast,
+        IRBitcast: _bitcast,
     }
 
 

@@ -19,11 +19,12 @@ BOOL = ir.IntType(1)
 INDEX = ir.IntType(64)
 _BYTE = ir.IntType(8)
 _FLOATS = {"f32": ir.FloatType(), "f64": ir.DoubleType()}
+"""(Those of 16 bits are only ever their bits.)"""
 
 
 def value_type(dtype: DType) -> ir.Type:
     """The type of a value in a register; a bool is one bit."""
-    return _FLOATS[dtype.name] if dtype.is_float else ir.IntType(dtype.bits)
+    return _FLOATS.get(dtype.name) or ir.IntType(dtype.bits)
 
 
 def load(builder: ir.IRBuilder, address: ir.Value, dtype: DType) -> ir.Value:

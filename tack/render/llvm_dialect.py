@@ -11,7 +11,7 @@ from typing import Final
 from tack.ir.nodes import MATH_CALLS
 from tack.model.dtypes import DType
 
-__all__ = ["BINARY", "FUNCTIONS", "conversion", "declaration"]
+__all__ = ["BINARY", "FLAGGED", "FUNCTIONS", "conversion", "declaration"]
 
 _OF_INTEGERS: Final = {
     "+": "add",
@@ -45,12 +45,23 @@ _INTRINSICS: Final = {
     "sqrt": "sqrt",
     "fma": "fma",
     "copysign": "copysign",
+    "round": "rint",
 }
+
+_BIT_COUNTS: Final = {"popcount": "ctpop", "clz": "ctlz", "ctz": "cttz"}
+_INTEGERS: Final = {"u32": "i32", "u64": "i64"}
+
+FLAGGED: Final = frozenset({"clz", "ctz"})
+"""Builtins whose intrinsic has a flag for its last operand: whether 0 is undefined. Here never."""
 
 FUNCTIONS: Final[Mapping[tuple[str, str], str]] = {
     (builtin, dtype): f"llvm.{intrinsic}.{dtype}"
     for builtin, intrinsic in _INTRINSICS.items()
     for dtype in _FLOATS
+} | {
+    (builtin, dtype): f"llvm.{intrinsic}.{kind}"
+    for builtin, intrinsic in _BIT_COUNTS.items()
+    for dtype, kind in _INTEGERS.items()
 }
 """(builtin, dtype name) -> intrinsic.
 
@@ -62,8 +73,8 @@ impossible, though the divisor may be one (LLVM 20 to 22, ``LibCallSimplifier::o
 
 def declaration(builtin: str, dtype: str) -> str:
     """The declaration of an intrinsic of `FUNCTIONS`."""
-    kind = _FLOATS[dtype]
-    operands = ", ".join([kind] * MATH_CALLS[builtin])
+    kind = (_FLOATS | _INTEGERS)[dtype]
+    operands = ", ".join([kind] * MATH_CALLS[builtin] + ["i1"] * (builtin in FLAGGED))
     return f'declare {kind} @"{FUNCTIONS[builtin, dtype]}"({operands})'
 
 

@@ -16,6 +16,7 @@ from tack.ir.nodes import (
     Expression,
     IRArrayLoad,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRCall,
     IRCast,
@@ -29,7 +30,7 @@ from tack.ir.nodes import (
 from tack.ir.traversal import children
 from tack.model.dtypes import DType
 from tack.render.llvm_code import BOOL, Code, value_type
-from tack.render.llvm_dialect import BINARY, FUNCTIONS, conversion
+from tack.render.llvm_dialect import BINARY, FLAGGED, FUNCTIONS, conversion
 
 __all__ = ["Bindings", "ExpressionWriter", "typed"]
 
@@ -113,8 +114,11 @@ class ExpressionWriter:
         name, kind = FUNCTIONS[node.function, dtype.name], value_type(dtype)
         module = self._builder.module
         function = module.globals.get(name)
+        if node.function in FLAGGED:
+            arguments.append(ir.Constant(BOOL, 0))
         if function is None:
-            function = ir.Function(module, ir.FunctionType(kind, [kind] * len(arguments)), name)
+            types = [argument.type for argument in arguments]
+            function = ir.Function(module, ir.FunctionType(kind, types), name)
         return self._builder.call(function, arguments)
 
     def _cast(self, node: IRCast) -> ir.Value:
@@ -124,6 +128,10 @@ class ExpressionWriter:
             return value
         convert = getattr(self._builder, instruction)
         return convert(value, value_type(dtype))
+
+    def _bitcast(self, node: IRBitcast) -> ir.Value:
+        value, kind = self.value(node.value), value_type(typed(node))
+        return value if value.type == kind else self._builder.bitcast(value, kind)
 
     # What evaluates only a part of its operands.
 
@@ -181,6 +189,7 @@ class ExpressionWriter:
         IRIfExp: _choice,
         IRCall: _call,
         IRCast: _cast,
+        IRBitcast: _bitcast,
     }
 
 

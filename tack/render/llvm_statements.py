@@ -16,6 +16,7 @@ from llvmlite import ir
 from tack.ir.nodes import (
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBreak,
     IRContinue,
     IRIf,
@@ -25,6 +26,7 @@ from tack.ir.nodes import (
 )
 from tack.ir.traversal import assigned_names
 from tack.model.dtypes import DType
+from tack.render.llvm_atomics import atomic
 from tack.render.llvm_code import Code, value_type
 from tack.render.llvm_expressions import Bindings, ExpressionWriter, typed
 from tack.render.llvm_loops import counted_loop
@@ -89,6 +91,19 @@ class StatementWriter:
         address = self._expressions.address(node.array, node.indices, dtype)
         self._code.store(value, address, dtype)
 
+    def _atomic(self, node: IRAtomic) -> None:
+        dtype = self._types[node.target]
+        operands = [node.value] if node.compare is None else [node.compare, node.value]
+        values = [self._expressions.value(operand) for operand in operands]
+        address = self._expressions.address(node.array, node.indices, dtype)
+        old = atomic(self._code, node.op, dtype, address, values)
+        if node.target in self._scopes.unread:
+            return
+        if id(node) in self._scopes.declaring and node.target in self._set_once:
+            self._bindings.values[node.target] = old
+        else:
+            self._set(node.target, old)
+
     def _if(self, node: IRIf) -> None:
         then, done = self._code.block("then"), self._code.block("done")
         otherwise = self._code.block("else") if node.else_body else done
@@ -134,6 +149,7 @@ class StatementWriter:
     _WRITERS: ClassVar[dict[type[Statement], Callable[[Any, Any], None]]] = {
         IRAssign: _assign,
         IRArrayStore: _store,
+        IRAtomic: _atomic,
         IRIf: _if,
         IRWhile: _while,
         IRSequentialFor: _for,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from tack.ir.nodes import (
     IRAssign,
+    IRAtomic,
     IRBreak,
     IRContinue,
     IRIf,
@@ -112,7 +113,11 @@ class _Planner:
         first = mentions[0]
         if len(mentions) == 1 and self._declare_inside(name, first, in_loop):
             return True
-        if isinstance(first, IRAssign) and first.target == name and not reads(name, [first.value]):
+        if (
+            isinstance(first, IRAssign | IRAtomic)
+            and first.target == name
+            and not reads(name, _heads(first))
+        ):
             self.scopes.declaring.add(id(first))
             return True
         if in_loop and not _settles(name, [first]):
@@ -138,8 +143,8 @@ def _settles(name: str, block: Sequence[Statement]) -> bool:
     for statement in block:
         if isinstance(statement, IRBreak | IRContinue):
             return True
-        if isinstance(statement, IRAssign) and statement.target == name:
-            return not reads(name, [statement.value])
+        if isinstance(statement, IRAssign | IRAtomic) and statement.target == name:
+            return not reads(name, _heads(statement))
         if isinstance(statement, IRIf) and not reads(name, [statement.condition]):
             branches = (statement.then_body, statement.else_body)
             if all(_settles(name, branch) for branch in branches):
@@ -151,7 +156,7 @@ def _settles(name: str, block: Sequence[Statement]) -> bool:
 
 def _target(node: IRNode) -> str | None:
     """The local that a node itself sets."""
-    if isinstance(node, IRAssign):
+    if isinstance(node, IRAssign | IRAtomic):
         return node.target
     return node.var if isinstance(node, IRSequentialFor) else None
 

@@ -109,8 +109,14 @@ class SlotNames:
         return f"{const}{dialect.type(dtype)} *{qualifier}"
 
 
+_MEMBERS: Final = {"bool": "u8 != 0", "f16": "u16", "bf16": "u16"}
+
+
 def _member(slot: Slot) -> str:
-    """The member of ``tack_slot`` that holds the value; a bool is the byte 0 or 1."""
+    """The member of ``tack_slot`` that holds the value; a bool is the byte 0 or 1.
+
+    A float of 16 bits is taken as its bits.
+    """
     if slot[0] == "scalar":
-        return "u8 != 0" if slot[2] == "bool" else str(slot[2])
+        return _MEMBERS.get(slot[2], str(slot[2]))
     return "ptr" if slot[0] == "pointer" else "i64"

@@ -10,6 +10,7 @@ from tack.ir.nodes import (
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
     IRBreak,
     IRConstant,
@@ -83,6 +84,20 @@ class StatementWriter:
         element = self._expressions.element(node.array, node.indices)
         yield INDENT * depth + self._update(element, node.value)
 
+    def _atomic(self, node: IRAtomic, depth: int) -> Iterator[str]:
+        dtype = self._types[node.target]
+        operands = [node.value] if node.compare is None else [node.compare, node.value]
+        element = self._expressions.element(node.array, node.indices)
+        arguments = ", ".join(["&" + element, *map(self._expressions.write, operands)])
+        call = f"{self._dialect.atomics[node.op, dtype.name]}({arguments});"
+        target = f"{self._names.local(node.target)} = "
+        if node.target in self._scopes.unread:
+            yield INDENT * depth + call
+        elif id(node) in self._scopes.declaring:
+            yield f"{INDENT * depth}{self._dialect.type(dtype)} {target}{call}"
+        else:
+            yield f"{INDENT * depth}{target}{call}"
+
     def _update(self, target: str, value: Expression) -> str:
         """``target = value``, or ``target += ...`` where the value begins with the target."""
         if (
@@ -151,6 +166,7 @@ class StatementWriter:
     _WRITERS: ClassVar[dict[type[Statement], Callable[[Any, Any, int], Iterator[str]]]] = {
         IRAssign: _assign,
         IRArrayStore: _store,
+        IRAtomic: _atomic,
         IRIf: _if,
         IRWhile: _while,
         IRSequentialFor: _for,

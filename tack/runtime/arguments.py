@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tack.lang.definition import KernelDefinition
-from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType, numpy_name
+from tack.model.dtypes import DTYPES, DType, numpy_name
 from tack.model.record import replace
 from tack.model.signature import (
     MAX_RANK,
@@ -145,7 +145,7 @@ def _array_spec(definition: KernelDefinition, name: str, value: object) -> Array
         raise TypeError(f"{where} is masked, and a kernel sees no mask; pass .filled(...) or .data")
     dtype = _array_dtype(value.dtype)
     if dtype is None:
-        known = ", ".join(numpy_name(d) for d in ARRAY_DTYPES.values())
+        known = ", ".join(numpy_name(d) for d in DTYPES.values())
         raise TypeError(
             f"{where} has dtype {value.dtype}; a kernel takes {known}, in native byte order"
         )
@@ -201,9 +201,12 @@ def _is_masked(value: object) -> bool:
 
 
 def _array_dtype(dtype: np.dtype[Any]) -> DType | None:
-    if not dtype.isnative or dtype.kind not in "iuf":
+    if dtype.kind == "V" and dtype.name == "bfloat16" and dtype.type.__module__ == "ml_dtypes":
+        return DTYPES["bf16"]
+    if not dtype.isnative or dtype.kind not in "biuf":
         return None
-    return ARRAY_DTYPES.get(f"{dtype.kind}{8 * dtype.itemsize}")
+    name = "bool" if dtype.kind == "b" else f"{dtype.kind}{8 * dtype.itemsize}"
+    return DTYPES.get(name)
 
 
 def _scalar_dtype(

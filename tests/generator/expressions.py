@@ -48,6 +48,7 @@ class Expressions:
                 (self._cast_i, 2),
                 (self._bool_i, 1),
                 (self._shape, 1),
+                (self._counted_i, 1),
             ],
             "U": [
                 *self._number("U"),
@@ -58,6 +59,7 @@ class Expressions:
                 (self._power_u, 1),
                 (self._invert_u, 1),
                 (self._cast_u, 2),
+                (self._counted_u, 1),
             ],
             "F": [
                 *self._number("F"),
@@ -69,6 +71,8 @@ class Expressions:
                 (self._rounded_f, 2),
                 (self._root_f, 1),
                 (self._fma_f, 2),
+                (self._mix_f, 1),
+                (self._copysign_f, 1),
                 (self._cast_f, 2),
             ],
             "B": [
@@ -79,6 +83,7 @@ class Expressions:
                 (self._bits_b, 1),
                 (self._choice_b, 1),
                 (self._cast_b, 1),
+                (self._asked_b, 1),
                 (self._call_b, 2),
             ],
         }
@@ -96,6 +101,8 @@ class Expressions:
             (of(self._negative), 1),
             (of(self._absolute), 1),
             (of(self._extreme), 2),
+            (of(self._limited), 1),
+            (of(self._sign), 1),
             (of(self._choice), 2),
             (of(self._call), 3),
         ]
@@ -314,7 +321,38 @@ class Expressions:
         return Term(f"{self.pick(['min', 'max'])}({left}, {right}{third})")
 
     def _rounded_f(self, scope: Scope, depth: int) -> Term:
-        name = self.pick(["floor", "ceil", "trunc"])
+        name = self.pick(["tack.floor", "tack.ceil", "tack.trunc", "tack.math.round", "round"])
+        return Term(f"{name}({self.strong('F', scope, depth).text})")
+
+    def _limited(self, family: str, scope: Scope, depth: int) -> Term:
+        left, right = self._pair(family, scope, depth)
+        if self.chance(30):
+            return Term(f"tack.step({left}, {right})")
+        return Term(f"tack.clamp({left}, {right}, {self.strong(family, scope, depth).text})")
+
+    def _sign(self, family: str, scope: Scope, depth: int) -> Term:
+        return Term(f"tack.sign({self.strong(family, scope, depth).text})")
+
+    def _counted(self, family: str, scope: Scope, depth: int) -> Term:
+        name = self.pick(["popcount", "clz", "ctz"])
+        return Term(f"tack.{name}({self.strong(family, scope, depth).text})")
+
+    def _counted_i(self, scope: Scope, depth: int) -> Term:
+        return self._counted("I", scope, depth)
+
+    def _counted_u(self, scope: Scope, depth: int) -> Term:
+        return self._counted("U", scope, depth)
+
+    def _mix_f(self, scope: Scope, depth: int) -> Term:
+        left, right = self._pair("F", scope, depth)
+        return Term(f"tack.mix({left}, {right}, {self.value('F', scope, depth).text})")
+
+    def _copysign_f(self, scope: Scope, depth: int) -> Term:
+        left, right = self._pair("F", scope, depth)
+        return Term(f"tack.copysign({left}, {right})")
+
+    def _asked_b(self, scope: Scope, depth: int) -> Term:
+        name = self.pick(["isnan", "isinf", "isfinite"])
         return Term(f"tack.{name}({self.strong('F', scope, depth).text})")
 
     def _root_f(self, scope: Scope, depth: int) -> Term:
@@ -334,7 +372,7 @@ class Expressions:
         return Term(f"tack.{name}({self.anything(scope, depth).text})")
 
     def _cast_f(self, scope: Scope, depth: int) -> Term:
-        name = self.pick(["float", "tack.f32", "tack.f64"])
+        name = self.pick(["float", *(f"tack.{each}" for each in DTYPES_OF["F"])])
         return Term(f"{name}({self.anything(scope, depth).text})")
 
     def _cast_b(self, scope: Scope, depth: int) -> Term:

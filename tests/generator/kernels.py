@@ -24,7 +24,9 @@ _ARRAY_NAMES = ("out", "res", "src", "tab", "aux", "img", "short", "λ")
 
 def family_of(dtype: str) -> str:
     """The family of an array's elements."""
-    return "F" if dtype[0] == "f" else "U" if dtype == "u64" else "I"
+    if dtype in DTYPES_OF["F"]:
+        return "F"
+    return "B" if dtype == "bool" else "U" if dtype == "u64" else "I"
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class _Kernel:
             kind = self.pick(["i64", "float", "bool", "annotated"])
             name = self.scope.fresh(("n", "alpha", "flag", "k")[at])
             if kind == "annotated":
-                dtype = self.pick([*_INTEGERS, "f32", "f64", "bool"])
+                dtype = self.pick([*_INTEGERS, *DTYPES_OF["F"], "bool"])
                 annotation = "tack.bool_" if dtype == "bool" else f"tack.{dtype}"
                 family = "B" if dtype == "bool" else family_of(dtype)
             else:
@@ -108,7 +110,7 @@ class _Kernel:
     def _scalar(self, dtype: str) -> int | float | bool:
         if dtype == "bool":
             return self.chance(50)
-        if dtype[0] == "f":
+        if dtype in DTYPES_OF["F"]:
             return self.pick([0.0, 1.0, -1.5, 0.1, 1e30, float("inf"), float("nan"), -0.0])
         bits = int(dtype[1:])
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, 2**bits - 1)
@@ -228,7 +230,7 @@ class _Kernel:
         exact = self.chance(30)
         leading = tuple(each + (0 if exact else self.number(0, 2)) for each in extents)
         for _ in range(self.number(1, 3)):
-            dtype = self.pick([*_INTEGERS, "f32", "f64", "f32"])
+            dtype = self.pick([*_INTEGERS, *DTYPES_OF["F"], "f32", "bool"])
             name = self.scope.fresh(self.pick(_ARRAY_NAMES))
             array = Array(name, family_of(dtype), dims, tuple(indices))
             shape = leading
@@ -265,7 +267,7 @@ class _Kernel:
             for each, offset in ((array.name, 0), (name, 1)):
                 view = View(buffer, dtype, offset, (wide,))
                 self._array(replace(array, name=each, pitch=array.width + 1), view)
-        elif alias == "pun" and array.free == "axis" and dtype[0] != "f":
+        elif alias == "pun" and array.free == "axis" and dtype not in DTYPES_OF["F"]:
             narrow = self.pick(["u8", "i8", dtype])
             ratio = numpy_dtype(dtype).itemsize // numpy_dtype(narrow).itemsize
             buffer = self._buffer(dtype, count)
@@ -280,7 +282,7 @@ class _Kernel:
 
     def _table(self) -> None:
         """An array that nothing writes and every iteration may read anywhere."""
-        dtype = self.pick([*_INTEGERS, "f32", "f64"])
+        dtype = self.pick([*_INTEGERS, *DTYPES_OF["F"], "bool"])
         rank = self.number(1, 3)
         shape = tuple(self.number(2, 4) for _ in range(rank))
         count = 1

@@ -37,6 +37,18 @@ _CALLS = {
     "floor": "round",
     "ceil": "round",
     "trunc": "round",
+    "round": "round",
+    "clamp": "extreme",
+    "step": "extreme",
+    "sign": "abs",
+    "copysign": "mix",
+    "mix": "mix",
+    "isnan": "ask",
+    "isinf": "ask",
+    "isfinite": "ask",
+    "popcount": "bit count",
+    "clz": "bit count",
+    "ctz": "bit count",
     "sqrt": "root",
     "fma": "fma",
 }
@@ -147,7 +159,7 @@ class _Recorder(ast.NodeVisitor):
         name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
         if name.startswith("helper"):
             return "call"
-        return _CALLS.get(name, "cast")
+        return "atomic" if name.startswith("atomic_") else _CALLS.get(name, "cast")
 
 
 def _reduced(node: ast.expr) -> ast.expr:
@@ -170,7 +182,7 @@ def pairs_of(source: str) -> Counter[Pair]:
 # What each expression can be (families of scope.py), and what each takes.
 _GIVES = {
     "literal": "IUFB",
-    "load": "IUF",
+    "load": "IUFB",
     "choice": "IUFB",
     "call": "IUFB",
     "cast": "IUFB",
@@ -188,6 +200,9 @@ _GIVES = {
     "round": "F",
     "root": "F",
     "fma": "F",
+    "mix": "F",
+    "bit count": "IU",
+    "ask": "B",
     "compare": "B",
     "chain": "B",
     "and": "B",
@@ -202,8 +217,8 @@ _TAKES = {
     **dict.fromkeys(("chain", "negate", "abs", "extreme", "annotated"), "IUF"),
     "fma": "IF",
     "bits": "IUB",
-    **dict.fromkeys(("power", "shift", "invert"), "IU"),
-    **dict.fromkeys(("round", "root"), "F"),
+    **dict.fromkeys(("power", "shift", "invert", "bit count"), "IU"),
+    **dict.fromkeys(("round", "root", "mix", "ask"), "F"),
     "load": "I",
     "for": "I",
 }
@@ -233,6 +248,8 @@ _NEVER = {
     ("abs", "literal"),
     ("round", "literal"),
     ("root", "literal"),
+    ("ask", "literal"),
+    ("bit count", "literal"),
 }
 
 

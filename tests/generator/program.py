@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 __all__ = ["Buffer", "Program", "View", "numpy_dtype"]
@@ -14,7 +15,11 @@ _NAMES = {"i": "int", "u": "uint", "f": "float"}
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
-    """The NumPy dtype of `i8` ... `f64`."""
+    """The NumPy dtype of `bool` ... `f64`."""
+    if dtype == "bf16":
+        return np.dtype(ml_dtypes.bfloat16)
+    if dtype == "bool":
+        return np.dtype(np.bool_)
     return np.dtype(f"{_NAMES[dtype[0]]}{dtype[1:]}")
 
 
@@ -30,10 +35,12 @@ class Buffer:
         """A fresh array with the same contents every time."""
         rng = random.Random(self.seed)
         kind = numpy_dtype(self.dtype)
-        if self.dtype[0] == "f":
+        if self.dtype in ("f16", "bf16", "f32", "f64"):
             values = [_float(rng) for _ in range(self.count)]
             with np.errstate(over="ignore"):
                 return np.array(values, np.float64).astype(kind)
+        if self.dtype == "bool":
+            return np.array([rng.random() < 0.5 for _ in range(self.count)], kind)
         info = np.iinfo(kind)
         values = [_integer(rng, int(info.min), int(info.max)) for _ in range(self.count)]
         return np.array(values, kind)
@@ -56,6 +63,12 @@ _SPECIAL_FLOATS = [
     float("inf"),
     float("-inf"),
     float("nan"),
+    2.0**-24,
+    2.0**-14,
+    65504.0,
+    65520.0,
+    3.39e38,
+    1e-40,
     1e-45,
     5e-324,
     1e-310,

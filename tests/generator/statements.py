@@ -73,6 +73,7 @@ class Statements:
             self.store,
             self.store,
             self._augmented_store,
+            self._atomic,
             self._define,
             self._define,
             self._assign,
@@ -248,7 +249,7 @@ class Statements:
             return self._define(scope, place)
         array = self.pick(owned)
         source = array.family
-        if self.chance(20):
+        if source != "B" and self.chance(20):
             source = self.pick(["I", "U", "B"] if array.family != "F" else ["I", "U", "F", "B"])
         value = self.expressions.value(source, scope, self._depth()).text
         return [f"{self.expressions.element(array, scope, 1)} = {value}"]
@@ -261,6 +262,26 @@ class Statements:
         op = self.pick(_AUGMENTED[array.family])
         target = self.expressions.element(array, scope, 1)
         return [f"{target} {op} {self._operand(array.family, op, scope)}"]
+
+    def _atomic(self, scope: Scope, place: Place) -> Lines:
+        """An atomic on an element that is the iteration's own, so that the old one is settled."""
+        owned = [each for each in scope.arrays if each.own and each.family in ("I", "U")]
+        if not owned:
+            return self._define(scope, place)
+        array = self.pick(owned)
+        element = self.expressions.element(array, scope, 1).removesuffix("]")
+        index = element.removeprefix(f"{array.name}[")
+        index = f"({index})" if array.rank > 1 else index
+        op = self.pick(["add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas"])
+        count = 1 + (op == "cas")
+        family = array.family
+        values = [self.expressions.value(family, scope, self._depth()).text for _ in range(count)]
+        call = f"tack.atomic_{op}({array.name}, {index}, {', '.join(values)})"
+        known = scope.of(family, writable=True)
+        if not known or self.chance(50):
+            return [call]
+        op = self.pick(["=", "+=", "-="]) if family == "I" else "="
+        return [f"{self.pick(known).name} {op} {call}"]
 
     def _call(self, scope: Scope, place: Place) -> Lines:
         for function in self.expressions.functions:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from . import numbers, rules
 from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, is_integer
-from .values import Value, is_known, lift
+from .values import Value, call_builtin, cast, is_known, lift
 
-__all__ = ["Access", "Array", "OutOfBounds", "array_dtype"]
+__all__ = ["Access", "Array", "OutOfBounds", "array_dtype", "atomic"]
 
 Access = Callable[[str, int, int], None]
 """Told of every access: "load" or "store", the address, the number of bytes."""
@@ -25,6 +27,8 @@ class OutOfBounds(Exception):
 
 def array_dtype(array: np.ndarray[Any, Any]) -> Dtype:
     """The dtype of an array's elements."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return DTYPES["bf16"]
     kind = _NUMPY.get(array.dtype.kind)
     name = "bool" if kind == "bool" else f"{kind}{array.dtype.itemsize * 8}"
     if name not in DTYPES or not array.dtype.isnative:
@@ -80,3 +84,30 @@ class Array:
         value = lift(operand)
         rules.store(value.type, self.type.dtype)
         self.data[self._position(index, "store")] = numbers.convert(value.payload, self.type.dtype)
+
+
+_CHANGES: dict[str, Callable[[Value, Value], Value]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "min": lambda old, value: call_builtin("min", old, value),
+    "max": lambda old, value: call_builtin("max", old, value),
+    "exchange": lambda old, value: value,
+}
+
+
+def atomic(op: str, array: Array, index: Any, *operands: Any) -> Value:
+    """Change an element and give what it was; with one iteration at a time nothing is between."""
+    dtype = array.type.dtype
+    values = [cast(dtype, each) for each in operands]
+    old = array[index]
+    if op == "cas":
+        expected, value = values
+        kind = array.data.dtype.type
+        alike = kind(old.payload).tobytes() == kind(expected.payload).tobytes()
+        array[index] = value if alike else old
+    else:
+        array[index] = cast(dtype, _CHANGES[op](old, values[0]))
+    return old

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import ml_dtypes
 import numpy as np
 
-from .types import F32, Dtype
+from .types import Dtype
 
 __all__ = [
     "Float",
     "ceil",
     "convert",
+    "count_bits",
     "fdiv",
     "float_floordiv",
     "float_mod",
@@ -22,22 +24,32 @@ __all__ = [
     "fma",
     "int_binary",
     "int_pow",
+    "nearest",
     "pick",
     "round_fraction",
     "saturate",
+    "sign",
     "sqrt",
     "trunc",
     "wrap",
 ]
 
-Float = np.float32 | np.float64
+Float = np.float16 | np.float32 | np.float64
 Number = TypeVar("Number", int, float, np.float32, np.float64)
-_FORMATS = {32: (24, -149, 127), 64: (53, -1074, 1023)}  # precision, least exponent, greatest
+_FORMATS = {
+    "f16": (11, -24, 15),
+    "bf16": (8, -133, 127),
+    "f32": (24, -149, 127),
+    "f64": (53, -1074, 1023),
+}
+"""Precision, least exponent, greatest."""
+
+_KINDS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
 
 
-def float_type(dtype: Dtype) -> type[np.float32 | np.float64]:
-    """The NumPy scalar that holds `dtype`."""
-    return np.float32 if dtype == F32 else np.float64
+def float_type(dtype: Dtype) -> Any:
+    """The NumPy scalar that holds `dtype`; one operation of those of 16 bits rounds once."""
+    return _KINDS[dtype.name]
 
 
 def wrap(value: int, dtype: Dtype) -> int:
@@ -47,7 +59,7 @@ def wrap(value: int, dtype: Dtype) -> int:
 
 def round_fraction(value: Fraction, dtype: Dtype) -> Float:
     """The float nearest to a fraction that is not 0, ties to even, subnormals kept."""
-    precision, least, greatest = _FORMATS[dtype.bits]
+    precision, least, greatest = _FORMATS[dtype.name]
     kind = float_type(dtype)
     magnitude = abs(value)
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
@@ -78,6 +90,8 @@ def convert(value: int | float | Float, dtype: Dtype) -> int | bool | Float:
         if integral:
             number = int(value)
             return round_fraction(Fraction(number), dtype) if number else float_type(dtype)(0.0)
+        if dtype.bits == 16 and math.isfinite(value) and value != 0:
+            return round_fraction(Fraction(float(value)), dtype)
         with np.errstate(all="ignore"):
             return float_type(dtype)(value)
     return wrap(int(value), dtype) if integral else saturate(float(value), dtype)
@@ -197,3 +211,27 @@ def pick(op: str, a: Number, b: Number) -> Number:
     if math.isnan(b):
         return a
     return min(a, b) if op == "min" else max(a, b)  # Python's take the first of equals
+
+
+def nearest(a: Float) -> Float:
+    """The nearest integer, halves to the even one, as a float; zeros keep the sign of `a`."""
+    value = float(a)
+    if not math.isfinite(value) or abs(value) >= 2**52:
+        return a
+    return type(a)(math.copysign(round(value), value))
+
+
+def sign(a: Number) -> Number:
+    """1, 0 or -1; 0 without a sign for zeros, NaN for NaN."""
+    if a == 0 or math.isnan(a):
+        return type(a)(0) if a == 0 else a
+    return type(a)(1 if a > 0 else -1)
+
+
+def count_bits(name: str, value: int, dtype: Dtype) -> int:
+    """popcount, clz or ctz of the bits that `value` has at `dtype`."""
+    text = format(value % (1 << dtype.bits), f"0{dtype.bits}b")
+    if name == "popcount":
+        return text.count("1")
+    trimmed = text.lstrip("0") if name == "clz" else text.rstrip("0")
+    return len(text) - len(trimmed)

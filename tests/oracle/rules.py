@@ -33,6 +33,7 @@ from .types import (
 )
 
 __all__ = [
+    "ATOMICS",
     "BINARY",
     "BUILTINS",
     "COMPARE",
@@ -219,15 +220,83 @@ def _absolute(types: Sequence[Type]) -> Typed:
     return _same(WeakInt(None, None) if isinstance(value, WeakInt) else _number(value))
 
 
+def _signed_floats(types: Sequence[Type]) -> Typed:
+    """copysign: floats, which promote."""
+    a, b = types
+    return _fused((a, b, b))
+
+
+def _asks(types: Sequence[Type]) -> Typed:
+    (value,) = types
+    if not is_float(value):
+        raise OracleRefused("every integer is a finite number: asking is of floats")
+    return BOOL, _typed_float(promote(value, value))
+
+
+def _limited(types: Sequence[Type]) -> Typed:
+    if len(types) != 3:
+        raise OracleRefused("clamp takes three values")
+    return _promotes(types)
+
+
+def _two(types: Sequence[Type]) -> Typed:
+    a, b = types
+    return _promotes((a, b))
+
+
+def _bits(types: Sequence[Type]) -> Typed:
+    (value,) = types
+    if is_float(value):
+        raise OracleRefused("bits of a float")
+    held(value)
+    if isinstance(value, WeakInt):
+        large = value.high is not None and value.high > I64.high
+        return _same(U64 if large else I64)
+    return _same(_number(value))
+
+
+ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
+
+
+def _atomic(op: str) -> Callable[[Sequence[Type]], Typed]:
+    """The old element; the values are stored, so that they convert as stores do."""
+
+    def rule(types: Sequence[Type]) -> Typed:
+        array, index, *values = types
+        if not isinstance(array, ArrayType) or len(values) != 1 + (op == "cas"):
+            raise OracleRefused("an atomic takes an array, an index and values")
+        floating = array.dtype.kind == "float"
+        if array.dtype == BOOL or (
+            floating and (array.dtype.bits < 32 or op in ("and", "or", "xor"))
+        ):
+            raise OracleRefused(f"atomic_{op} of {array.dtype}")
+        indices = index if isinstance(index, tuple) else (index,)
+        if len(indices) != array.rank or not all(map(is_integer, indices)):
+            raise OracleRefused("an index that does not fit the array")
+        for value in values:
+            store(value, array.dtype)
+        return _same(array.dtype)
+
+    return rule
+
+
 BUILTINS: dict[str, Callable[[Sequence[Type]], Typed]] = {
     "int": _cast(lambda: I64),
     "float": _cast(DEFAULT_FLOAT.get),
     **{name: _cast(lambda t=t: t) for name, t in DTYPES.items()},  # type: ignore[misc]
     "abs": _absolute,
     **dict.fromkeys(("min", "max"), _promotes),
-    **dict.fromkeys(("floor", "ceil", "trunc"), _keeps),
+    **dict.fromkeys(("floor", "ceil", "trunc", "round"), _keeps),
     "sqrt": _root,
     "fma": _fused,
+    "mix": _fused,
+    "copysign": _signed_floats,
+    **dict.fromkeys(("isnan", "isinf", "isfinite"), _asks),
+    "sign": _absolute,
+    "step": _two,
+    "clamp": _limited,
+    **dict.fromkeys(("popcount", "clz", "ctz"), _bits),
+    **{f"atomic_{op}": _atomic(op) for op in ATOMICS},
 }
 
 

@@ -11,11 +11,21 @@ from typing import Any
 import numpy as np
 
 from .analysis import Analysis, Analyzer, bind
-from .arrays import Access, Array, array_dtype
+from .arrays import Access, Array, array_dtype, atomic
 from .flow import annotation
 from .numbers import convert
 from .rewrite import Rewriter
-from .source import WORDS, Builtin, Device, parameters, resolve, spelled, syntax, unwrap
+from .source import (
+    OWN_MODULES,
+    WORDS,
+    Builtin,
+    Device,
+    parameters,
+    resolve,
+    spelled,
+    syntax,
+    unwrap,
+)
 from .templates import Template, is_template
 from .types import BOOL, DEFAULT_FLOAT, F32, F64, I64, Dtype, OracleRefused, Type, is_integer
 from .values import Value, call_builtin, lift, literal, to, value_type
@@ -79,6 +89,9 @@ class _Shim:
                 return _range
             if found.name == "ndrange":
                 return _ndrange
+            if found.name.startswith("atomic_"):
+                op = found.name.removeprefix("atomic_")
+                return lambda *arguments: atomic(op, *arguments)
             return lambda *arguments: call_builtin(found.name, *arguments)
         if isinstance(found, Device):
             return self.device(found.function)
@@ -106,7 +119,7 @@ class _Module:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        own = self._module.__name__ == "tack" and spelled(name) in WORDS
+        own = self._module.__name__ in OWN_MODULES and spelled(name) in WORDS
         found = Builtin(spelled(name)) if own else _attribute(self._module, name)
         return self._shim.named(found)
 

@@ -15,9 +15,20 @@ from .rules import BUILTINS
 from .types import DTYPES, OracleRefused
 from .values import Value, cast, literal
 
-__all__ = ["WORDS", "Builtin", "Device", "parameters", "resolve", "spelled", "syntax", "unwrap"]
+__all__ = [
+    "OWN_MODULES",
+    "WORDS",
+    "Builtin",
+    "Device",
+    "parameters",
+    "resolve",
+    "spelled",
+    "syntax",
+    "unwrap",
+]
 
-_PYTHON = ("int", "float", "bool", "abs", "min", "max", "range")
+_PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "round")
+OWN_MODULES = ("tack", "tack.math")
 WORDS = {*BUILTINS, "range", "ndrange"}
 """What the language defines under the name `tack`, bool without its underscore."""
 
@@ -88,7 +99,7 @@ def resolve(function: FunctionType, node: ast.expr) -> Any:
     if isinstance(node, ast.Attribute):
         owner = resolve(function, node.value)
         if isinstance(owner, ModuleType):
-            if owner.__name__ == "tack" and spelled(node.attr) in WORDS:
+            if owner.__name__ in OWN_MODULES and spelled(node.attr) in WORDS:
                 return Builtin(spelled(node.attr))
             return _classify(getattr(owner, node.attr), node.attr)
     raise OracleRefused(f"{ast.unparse(node)} is no name of the language")

@@ -32,9 +32,11 @@ from types import FunctionType
 from typing import TypeVar
 
 __all__ = [
+    "BF16",
     "BOOL",
     "DEFAULT_FLOAT",
     "DTYPES",
+    "F16",
     "F32",
     "F64",
     "I8",
@@ -96,8 +98,9 @@ class Dtype:
 BOOL = Dtype("bool", "bool", 1)
 I8, I16, I32, I64 = (Dtype(f"i{bits}", "signed", bits) for bits in (8, 16, 32, 64))
 U8, U16, U32, U64 = (Dtype(f"u{bits}", "unsigned", bits) for bits in (8, 16, 32, 64))
+F16, BF16 = Dtype("f16", "float", 16), Dtype("bf16", "float", 16)
 F32, F64 = Dtype("f32", "float", 32), Dtype("f64", "float", 64)
-DTYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)}
+DTYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)}
 
 _SIGNED = (I8, I16, I32, I64)
 
@@ -206,6 +209,8 @@ def _strong(a: Dtype, b: Dtype) -> Dtype:
         return a
     if "float" in (a.kind, b.kind):
         floats = [t for t in (a, b) if t.kind == "float"]
+        if {F16, BF16} == set(floats):
+            return F32
         return max(floats, key=lambda t: t.bits)
     if "bool" in (a.kind, b.kind):
         return b if a.kind == "bool" else a

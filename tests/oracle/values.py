@@ -221,6 +221,7 @@ _ROUND: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "floor": (numbers.floor, math.floor),
     "ceil": (numbers.ceil, math.ceil),
     "trunc": (numbers.trunc, math.trunc),
+    "round": (numbers.nearest, round),
 }
 
 
@@ -238,16 +239,47 @@ def call_builtin(name: str, *arguments: Any) -> Value:
         exact = payloads[0]
         for each in payloads[1:]:
             exact = numbers.pick(name, exact, each)
+    elif name == "clamp":
+        value, low, high = payloads
+        exact = numbers.pick("min", numbers.pick("max", value, low), high)
     elif name in _ROUND:
         exact = _round(name, result, payloads[0])
+    elif name == "sign":
+        exact = numbers.sign(payloads[0])
+    elif name == "step":
+        edge, value = payloads
+        exact = type(value)(0 if value < edge else 1)
+    elif name in ("popcount", "clz", "ctz"):
+        assert isinstance(result, Dtype)
+        exact = numbers.count_bits(name, payloads[0], result)
+    elif name in _ASKED:
+        assert isinstance(operand, Dtype)
+        exact = _ASKED[name](float(numbers.convert(payloads[0], operand)))
     else:
         assert isinstance(result, Dtype)
         floats: list[Any] = [numbers.convert(each, result) for each in payloads]
         if name == "sqrt":
             exact = numbers.sqrt(floats[0])
+        elif name == "copysign":
+            exact = np.copysign(floats[0], floats[1])
+        elif name == "mix":
+            exact = _mix(*floats)
         else:
             exact = numbers.fma(floats[0], floats[1], floats[2], result)
     return Value(result, float(exact) if isinstance(result, WeakFloat) else exact)
+
+
+_ASKED: dict[str, Callable[[float], bool]] = {
+    "isnan": math.isnan,
+    "isinf": math.isinf,
+    "isfinite": math.isfinite,
+}
+
+
+def _mix(a: Any, b: Any, t: Any) -> Any:
+    """Each operation rounds."""
+    with np.errstate(all="ignore"):
+        return a * (type(t)(1) - t) + b * t
 
 
 def _round(name: str, t: Scalar, payload: Payload) -> Payload:

@@ -1,0 +1,148 @@
+"""narrow floats: f16 and bf16 as f32 that are rounded after every operation.
+
+From here on a value of such a type is an f32 which that type represents; array elements and
+scalar parameters are its bits, as u16. An f32 has more than twice the precision of either, so that
+rounding the f32 result of + - * / and sqrt gives what rounding the exact one would (Figueroa, "When
+is double rounding innocuous?", 1995), subnormals included. fma and casts from wider types are
+arranged so that they round once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tack.ir.nodes import (
+    Expression,
+    IRArrayLoad,
+    IRArrayStore,
+    IRAssign,
+    IRBinOp,
+    IRBitcast,
+    IRBoolOp,
+    IRCall,
+    IRCast,
+    IRConstant,
+    IRFunction,
+    IRIfExp,
+    IRName,
+    IRUnaryOp,
+    Statement,
+)
+from tack.ir.traversal import LIST_ROLES, child_fields, copy_tree, kernel_loop, walk_ir
+from tack.model.dtypes import DType, f32, f64, u16
+from tack.passes.build import cast, dtype_of
+from tack.passes.decompose import Block, Decomposer
+from tack.passes.float_bits import from_bits, fused, of_float, of_integer, round_to, to_bits
+from tack.passes.localize import localize
+
+__all__ = ["narrow_floats"]
+
+_ROUNDED: Final = frozenset({"sqrt"})
+"""Builtins whose f32 result is rounded; the others give values of the type."""
+
+
+def narrow_floats(function: IRFunction) -> IRFunction:
+    """Leaves f16 and bf16 in the types of scalar parameters only, in place."""
+    if not _uses_narrow(function):
+        return function
+    loop = copy_tree(kernel_loop(function), function.positions)  # each occurrence has its own place
+    function.body = [loop]
+    loop.body = _Narrower(function).body(loop.body)
+    for param in function.params:
+        if param.is_array and _is_narrow(param.dtype):
+            param.dtype = u16
+    return localize(function)
+
+
+def _uses_narrow(function: IRFunction) -> bool:
+    dtypes = [node.dtype for node in walk_ir(function) if isinstance(node, Expression)]
+    return any(map(_is_narrow, [*dtypes, *(param.dtype for param in function.params)]))
+
+
+def _is_narrow(dtype: DType | None) -> bool:
+    return dtype is not None and dtype.is_narrow_float
+
+
+class _Narrower(Decomposer):
+    """Rewrites one function. ``raw`` has the f32 that a local was rounded from."""
+
+    def __init__(self, function: IRFunction) -> None:
+        super().__init__(function)
+        self.scalars = {p.name for p in function.params if not p.is_array}
+        self.elements = {
+            p.name: p.dtype
+            for p in function.params
+            if p.is_array and p.dtype and _is_narrow(p.dtype)
+        }
+        self.raw: dict[str, tuple[DType, Expression]] = {}
+        for name, dtype in function.locals.items():
+            if _is_narrow(dtype):
+                function.locals[name] = f32
+
+    def statement(self, node: Statement, out: Block) -> None:
+        """A statement, whose locals are f32 and whose elements are bits."""
+        super().statement(node, out)
+        if isinstance(node, IRAssign):
+            node.resolved_type = self.function.locals[node.target]
+        elif isinstance(node, IRArrayStore) and node.array in self.elements:
+            dtype, value = self.elements[node.array], node.value
+            if isinstance(value, IRName) and self.raw.get(value.name, (None,))[0] is dtype:
+                value = self.raw[value.name][1]  # the bits are rounded anyway
+            node.value = to_bits(dtype, value, out.hold)
+
+    def expression(self, node: Expression, out: Block) -> Expression:
+        """``node`` without f16 and bf16."""
+        dtype = dtype_of(node)
+        if isinstance(node, IRBoolOp):
+            return self.logic(node, out)
+        if isinstance(node, IRIfExp):
+            node.dtype = f32 if _is_narrow(dtype) else dtype
+            return self.choice(node, out)
+        if isinstance(node, IRCast) and _is_narrow(dtype_of(node.value)):
+            return self.from_narrow(node, out)
+        for name, role in child_fields(node):
+            value = getattr(node, name)
+            if role in LIST_ROLES:
+                setattr(node, name, [self.expression(child, out) for child in value])
+            else:
+                setattr(node, name, self.expression(value, out))
+        return self.narrowed(node, dtype, out) if _is_narrow(dtype) else node
+
+    def from_narrow(self, node: IRCast, out: Block) -> Expression:
+        """A cast from such a type: of the f32 that holds it."""
+        value, dtype = self.expression(node.value, out), dtype_of(node)
+        if _is_narrow(dtype):
+            return self.rounded(dtype, value, out)
+        return cast(value, dtype)
+
+    def narrowed(self, node: Expression, dtype: DType, out: Block) -> Expression:
+        """An expression of such a type whose operands are f32 (or what it is cast from)."""
+        if isinstance(node, IRConstant):
+            return IRConstant(node.value, f32)
+        if isinstance(node, IRName):
+            if node.name in self.scalars:
+                return from_bits(dtype, IRBitcast(node, u16), out.hold)
+            return IRName(node.name, f32)
+        if isinstance(node, IRArrayLoad):
+            element = IRArrayLoad(node.array, node.indices, u16)
+            return out.evaluate(from_bits(dtype, element, out.hold))
+        if isinstance(node, IRCast):
+            convert = of_float if dtype_of(node.value) in (f32, f64) else of_integer
+            return out.hold(convert(dtype, node.value, out.hold))
+        if isinstance(node, IRCall) and node.function == "fma":
+            a, b, c = node.args
+            return out.hold(fused(dtype, a, b, c, out.hold))
+        assert isinstance(node, IRBinOp | IRUnaryOp | IRCall)
+        node.dtype = f32
+        exact = isinstance(node, IRUnaryOp) or (
+            isinstance(node, IRCall) and node.function not in _ROUNDED
+        )
+        return node if exact else self.rounded(dtype, node, out)
+
+    def rounded(self, dtype: DType, value: Expression, out: Block) -> Expression:
+        """``value`` rounded, in a local; a store of that rounds the raw value itself."""
+        raw = out.hold(value)
+        result = out.evaluate(round_to(dtype, raw, out.hold))
+        if not isinstance(raw, IRName) or raw.name not in self.scalars:
+            self.raw[result.name] = dtype, raw
+        return result
