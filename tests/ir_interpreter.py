@@ -273,11 +273,11 @@ class Compiler:
         indices, name = [self.expression(index) for index in node.indices], node.array
 
         def place(env: Env) -> tuple[int, ...]:
-            at = tuple(index(env) for index in indices)
-            for index, extent in zip(at, env[name].shape, strict=True):
+            at, shape = tuple(index(env) for index in indices), env[name].shape
+            for index, extent in zip(at, (env[name].size,) if node.flat else shape, strict=True):
                 if not 0 <= index < extent:
-                    raise UndefinedBehaviour(f"{name}{list(at)} outside {env[name].shape}")
-            return at
+                    raise UndefinedBehaviour(f"{name}{list(at)} outside {shape}")
+            return tuple(map(int, np.unravel_index(at[0], shape))) if node.flat else at
 
         return place
 

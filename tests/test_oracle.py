@@ -15,7 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import numbers
-from oracle.types import DTYPES, F32, F64, I64, U8, OracleRefused, WeakInt, promote
+from oracle.types import (
+    DEFAULT_FLOAT,
+    DTYPES,
+    F32,
+    F64,
+    I64,
+    U8,
+    OracleRefused,
+    WeakInt,
+    promote,
+)
 from oracle.values import Value, call_builtin, literal
 
 Load = Callable[[str], ModuleType]
@@ -241,6 +251,7 @@ def test_an_integer_meets_a_float_and_becomes_it() -> None:
 
 
 def test_literals_take_the_type_that_holds_them() -> None:
+    DEFAULT_FLOAT.set(F32)
     assert (Value(U8, 250) + literal(10)).payload == 4
     wide = Value(U8, 250) + literal(300)
     assert (wide.type, wide.payload) == (I64, 550)

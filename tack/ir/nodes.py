@@ -49,6 +49,7 @@ __all__ = [
     "IRParallelFor",
     "IRParam",
     "IRSequentialFor",
+    "IRStride",
     "IRTripCount",
     "IRUnaryOp",
     "IRWhile",
@@ -205,12 +206,25 @@ class IRDimSize(Expression):
 
 
 @dataclass(slots=True, eq=False)
+class IRStride(Expression):
+    """``array.strides[dim]``, an i64 in bytes; of strided arrays, from ``pack`` on."""
+
+    array: str
+    dim: int
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
 class IRArrayLoad(Expression):
-    """``array[indices]``; after ``pack`` one flat index in elements."""
+    """``array[indices]``, or ``array.flat[index]``.
+
+    After ``pack`` one index: in elements, or in bytes where the array is strided.
+    """
 
     array: str
     indices: list[Expression]
     dtype: DType | None = None
+    flat: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -224,11 +238,12 @@ class IRAssign(Statement):
 
 @dataclass(slots=True, eq=False)
 class IRArrayStore(Statement):
-    """``array[indices] = value``."""
+    """``array[indices] = value``; the indices are as those of a load."""
 
     array: str
     indices: list[Expression]
     value: Expression
+    flat: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -299,11 +314,12 @@ class IRTripCount(Expression):
 
 @dataclass(slots=True, eq=False)
 class IRParam(IRNode):
-    """A parameter: its name, dtype and, for an array, its dims (None where free)."""
+    """A parameter: its name, dtype and, for an array, its dims (None where free) and layout."""
 
     name: str
     dtype: DType | None = None
     dims: tuple[int | None, ...] | None = None
+    is_strided: bool = False
 
     @property
     def is_array(self) -> bool:
@@ -365,6 +381,7 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRCall: (("args", "exprs"),),
     IRCast: (("value", "expr"),),
     IRDimSize: (),
+    IRStride: (),
     IRArrayLoad: (("indices", "exprs"),),
     IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),
     IRAssign: (("value", "expr"),),

@@ -30,6 +30,7 @@ from tack.ir.nodes import (
     IRParallelFor,
     IRParam,
     IRSequentialFor,
+    IRStride,
     IRTripCount,
     IRUnaryOp,
     IRWhile,
@@ -98,8 +99,16 @@ def _dim_size(node: IRDimSize) -> Iterator[str]:
     yield f"{node.array}.shape[{node.dim}]"
 
 
+def _stride(node: IRStride) -> Iterator[str]:
+    yield f"{node.array}.strides[{node.dim}]"
+
+
+def _element(node: IRArrayLoad | IRArrayStore) -> str:
+    return f"{node.array}{'.flat' * node.flat}[{_list(node.indices) or '()'}]"
+
+
 def _load(node: IRArrayLoad) -> Iterator[str]:
-    yield f"{node.array}[{_list(node.indices)}]"
+    yield _element(node)
 
 
 def _trip_count(node: IRTripCount) -> Iterator[str]:
@@ -112,7 +121,7 @@ def _assign(node: IRAssign) -> Iterator[str]:
 
 
 def _store(node: IRArrayStore) -> Iterator[str]:
-    yield f"{node.array}[{_list(node.indices)}] = {_text(node.value)}"
+    yield f"{_element(node)} = {_text(node.value)}"
 
 
 def _branch(node: IRIf) -> Iterator[str]:
@@ -146,7 +155,8 @@ def _parallel(node: IRParallelFor) -> Iterator[str]:
 def _param(node: IRParam) -> Iterator[str]:
     dims = ""
     if node.dims is not None:
-        dims = f"[{', '.join(':' if dim is None else str(dim) for dim in node.dims)}]"
+        inner = ", ".join(":" if dim is None else str(dim) for dim in node.dims) or "()"
+        dims = f"[{inner}{'; strided' * node.is_strided}]"
     yield f"{node.name}: {node.dtype or '?'}{dims}"
 
 
@@ -176,6 +186,7 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRCall: _call,
     IRCast: _cast,
     IRDimSize: _dim_size,
+    IRStride: _stride,
     IRArrayLoad: _load,
     IRTripCount: _trip_count,
     IRAssign: _assign,

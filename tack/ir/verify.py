@@ -31,6 +31,7 @@ from tack.ir.nodes import (
     IRParallelFor,
     IRParam,
     IRSequentialFor,
+    IRStride,
     IRTripCount,
     IRUnaryOp,
     IRWhile,
@@ -39,6 +40,7 @@ from tack.ir.nodes import (
 from tack.ir.traversal import LIST_ROLES, child_fields, walk_ir, walk_paths
 from tack.ir.verify_types import TYPE_CHECKS
 from tack.model.errors import IRVerificationError
+from tack.model.signature import MAX_RANK
 
 __all__ = ["STAGES", "verify_ir"]
 
@@ -147,7 +149,7 @@ class _Verifier:
             names.add(param.name)
             if param.dtype is None:
                 raise self.fail(param, f"params[{index}]", f"{param.name!r} has no dtype")
-            if param.dims is not None and not 1 <= len(param.dims) <= MAX_DIMENSIONS:
+            if param.dims is not None and len(param.dims) > MAX_RANK:
                 message = f"{param.name!r} has {len(param.dims)} dimensions"
                 raise self.fail(param, f"params[{index}]", message)
 
@@ -304,7 +306,9 @@ def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore) -> Iter
     if param is None or param.dims is None:
         yield f"{node.array!r} is no array parameter"
         return
-    expected = 1 if verifier.reached("packed") else len(param.dims)
+    if node.flat and (param.is_strided or verifier.reached("packed")):
+        yield f"{node.array!r} has no flat index here"
+    expected = 1 if node.flat or verifier.reached("packed") else len(param.dims)
     if len(node.indices) != expected:
         yield f"{len(node.indices)} indices of {node.array!r}, not {expected}"
 
@@ -317,6 +321,16 @@ def _check_dim_size(verifier: _Verifier, node: IRDimSize) -> Iterator[str]:
         yield f"{node.array!r} has no dimension {node.dim}"
     elif verifier.reached("resolved") and param.dims[node.dim] is not None:
         yield f"dimension {node.dim} of {node.array!r} is pinned and was not resolved"
+
+
+def _check_stride(verifier: _Verifier, node: IRStride) -> Iterator[str]:
+    param = verifier.arrays.get(node.array)
+    if param is None or param.dims is None or not param.is_strided:
+        yield f"{node.array!r} is no strided array parameter"
+    elif not 0 <= node.dim < len(param.dims):
+        yield f"{node.array!r} has no dimension {node.dim}"
+    if not verifier.reached("packed"):
+        yield "a stride before the indices are packed"
 
 
 def _check_constant(verifier: _Verifier, node: IRConstant) -> Iterator[str]:
@@ -341,5 +355,6 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRArrayLoad: _check_access,
     IRArrayStore: _check_access,
     IRDimSize: _check_dim_size,
+    IRStride: _check_stride,
     IRConstant: _check_constant,
 }

@@ -25,6 +25,7 @@ from tack.ir.nodes import (
     IRNode,
     IRParallelFor,
     IRSequentialFor,
+    IRStride,
     IRTripCount,
     IRUnaryOp,
     IRWhile,
@@ -129,6 +130,10 @@ def _dim_size(_: IRFunction, node: IRDimSize) -> Iterator[str]:
     yield from _is(node, i64, "an extent")
 
 
+def _stride(_: IRFunction, node: IRStride) -> Iterator[str]:
+    yield from _is(node, i64, "a stride")
+
+
 def _trip_count(_: IRFunction, node: IRTripCount) -> Iterator[str]:
     yield from _is(node, i64, "a trip count")
     for name in ("start", "end", "step"):
@@ -179,6 +184,7 @@ TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRCall: _call,
     IRCast: _cast,
     IRDimSize: _dim_size,
+    IRStride: _stride,
     IRTripCount: _trip_count,
     IRArrayLoad: _access,
     IRArrayStore: _access,

@@ -109,7 +109,7 @@ class _KernelLowering(StatementLowering):
             name = argument.arg
             if isinstance(spec, ArraySpec):
                 self.frame.meanings[name] = ArrayParameter(name, spec)
-                param = IRParam(name, spec.dtype, spec.dims)
+                param = IRParam(name, spec.dtype, spec.dims, spec.is_strided)
             else:
                 self.frame.meanings[name] = name
                 self.mark_assigned(name)

@@ -45,10 +45,19 @@ _Node = TypeVar("_Node", bound=IRNode)
 
 @dataclass(frozen=True, slots=True)
 class ArrayParameter:
-    """An array parameter of the kernel, however many calls it was passed through."""
+    """An array parameter of the kernel, however many calls it was passed through.
+
+    Or a ``local`` array of an iteration, of which every dimension is pinned.
+    """
 
     name: str
     spec: ArraySpec
+    is_local: bool = False
+
+    @property
+    def spoken(self) -> str:
+        """The name as the source has it; that of an inlined function carries a suffix."""
+        return self.name.split(".", maxsplit=1)[0]
 
 
 Meaning = str | ArrayParameter | IRConstant
@@ -100,6 +109,7 @@ class LoweringBase:
         self.assigned: frozenset[str] | None = frozenset()
         self.loops: list[Loop] = []
         self.prologue: set[str] | None = None
+        self.local_bytes = 0
         self._counter = 0
 
     def refuse(self, node: ast.AST, message: str) -> CompileError:

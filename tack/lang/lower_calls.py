@@ -35,7 +35,6 @@ _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
     python.bool: DTYPES["bool"],
 }
 _ADVICE: Final[dict[Any, str]] = {
-    python.len: "len() is not part of the kernel language; write .shape[0]",
     python.print: "print in a kernel is not built yet",
     python.round: "round is not built yet; write tack.floor(x + 0.5)",
     python.pow: "pow is not built yet; write the products out",
@@ -62,6 +61,8 @@ class CallLowering(ExpressionLowering):
                 found = f"gives {len(values)} values" if values else "gives no value"
                 raise self.refuse(node, f"{self._spelled(node)}() {found}, and one is needed here")
             return values[0]
+        if callee is python.len:
+            return self._length(node)
         if isinstance(callee, DType):
             return IRCast(self._single(node), callee)
         if _known(callee, _PYTHON_CASTS):
@@ -127,6 +128,19 @@ class CallLowering(ExpressionLowering):
             )
         return IRCall(name, values)
 
+    def _length(self, node: ast.Call) -> Expression:
+        """``len(x)``, and ``len(x.shape)``."""
+        argument = node.args[0] if len(node.args) == 1 and not node.keywords else node
+        shaped = self.shape_of(argument) if argument is not node else None
+        if shaped is not None:
+            return IRConstant(shaped.spec.rank, DTYPES["i64"])
+        array = self.array_of(argument)
+        if array is None:
+            raise self.refuse(node, "len() takes one array here")
+        if array.spec.rank == 0:
+            raise self.refuse(node, f"{array.spoken!r} has no dimensions, so no len()")
+        return self.extent(array, 0)
+
     # inlining
 
     def values_of(self, node: ast.expr) -> list[Expression]:
@@ -135,9 +149,7 @@ class CallLowering(ExpressionLowering):
             return self.evaluate(node.elts)
         shaped = self.shape_of(node)
         if shaped is not None:
-            names = [ast.Subscript(node, ast.Constant(k)) for k in range(shaped.spec.rank)]
-            located = [ast.fix_missing_locations(ast.copy_location(n, node)) for n in names]
-            return [self.at(node, self.dim_size(n, shaped)) for n in located]
+            return [self.at(node, self.extent(shaped, k)) for k in range(shaped.spec.rank)]
         if isinstance(node, ast.Call):
             callee = self.static(node.func)
             if isinstance(callee, FunctionDefinition):

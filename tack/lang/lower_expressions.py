@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -26,7 +27,7 @@ from tack.ir.nodes import (
 )
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
 from tack.lang.lower_base import ArrayParameter, LoweringBase, again
-from tack.model.dtypes import DType, bool_
+from tack.model.dtypes import DType, bool_, i64
 from tack.model.errors import CompileError
 from tack.model.spelling import advice
 
@@ -307,17 +308,38 @@ class ExpressionLowering(LoweringBase):
             return self._static_value(node, dotted)
         array = self.array_of(node.value)
         if array is not None:
-            if node.attr == "shape":
-                raise self.refuse(node, "a shape has no value of its own; write .shape[k]")
-            raise self.refuse(node, f"arrays have .shape[k] here, and no .{node.attr}")
+            if node.attr == "size":
+                return self._size(node, array)
+            if node.attr == "ndim":
+                return IRConstant(array.spec.rank, i64)
+            if node.attr in ("shape", "flat"):
+                advice = f"write .{node.attr}[{'k' if node.attr == 'shape' else 'i'}]"
+                raise self.refuse(node, f"a {node.attr} has no value of its own; {advice}")
+            known = ".shape[k], .size, .ndim and .flat[i]"
+            raise self.refuse(node, f"arrays have {known} here, and no .{node.attr}")
         raise self.refuse(node, f"a number has no attribute {node.attr!r} here")
 
     def array_of(self, node: ast.expr) -> ArrayParameter | None:
         """The array that ``node`` names, or None."""
-        if isinstance(node, ast.Name) and node.id in self.frame.locals:
-            meaning = self.frame.meanings.get(node.id)
-            return meaning if isinstance(meaning, ArrayParameter) else None
-        return None
+        if not isinstance(node, ast.Name) or node.id not in self.frame.locals:
+            return None
+        meaning = self.frame.meanings.get(node.id)
+        if not isinstance(meaning, ArrayParameter):
+            return None
+        if meaning.is_local and self.assigned is not None and meaning.name not in self.assigned:
+            raise self.refuse(
+                node, f"{node.id!r} may have no value here; make the array on every path before"
+            )
+        return meaning
+
+    def indexed(self, node: ast.Subscript) -> tuple[ArrayParameter, bool] | None:
+        """The array that ``node`` indexes, and whether it does as ``.flat[i]``; None if none."""
+        target = node.value
+        is_flat = isinstance(target, ast.Attribute) and target.attr == "flat"
+        array = self.array_of(
+            target.value if isinstance(target, ast.Attribute) and is_flat else target
+        )
+        return None if array is None else (array, is_flat)
 
     def shape_of(self, node: ast.expr) -> ArrayParameter | None:
         """The array whose ``.shape`` ``node`` is, or None."""
@@ -329,12 +351,14 @@ class ExpressionLowering(LoweringBase):
         shaped = self.shape_of(node.value)
         if shaped is not None:
             return self.dim_size(node, shaped)
-        array = self.array_of(node.value)
-        if array is None:
-            raise self.refuse(node, "only arrays and their .shape can be indexed")
-        indices = self.evaluate(self.index_nodes(node, array))
-        self.check_indices(node, array, indices)
-        return IRArrayLoad(array.name, indices)
+        found = self.indexed(node)
+        if found is None:
+            if isinstance(node.value, ast.Name) and node.value.id in self.frame.locals:
+                self.meaning(node.value)
+            raise self.refuse(node, "only arrays, their .flat and their .shape can be indexed")
+        array, is_flat = found
+        indices, is_flat = self.place(node, array, is_flat)
+        return IRArrayLoad(array.name, indices, flat=is_flat)
 
     def dim_size(self, node: ast.Subscript, array: ArrayParameter) -> Expression:
         """``array.shape[k]`` for a literal ``k``."""
@@ -346,9 +370,77 @@ class ExpressionLowering(LoweringBase):
         dim = -inner.value if negative else inner.value
         if not -array.spec.rank <= dim < array.spec.rank:
             raise self.refuse(
-                node, f"{array.name!r} has {array.spec.rank} dimensions, so no .shape[{dim}]"
+                node, f"{array.spoken!r} has {array.spec.rank} dimensions, so no .shape[{dim}]"
             )
-        return IRDimSize(array.name, dim % array.spec.rank)
+        return self.extent(array, dim % array.spec.rank)
+
+    def extent(self, array: ArrayParameter, dim: int) -> Expression:
+        """The extent of an array; that of a local one is a number."""
+        pinned = array.spec.dims[dim]
+        if array.is_local and pinned is not None:
+            return IRConstant(pinned, i64)
+        return IRDimSize(array.name, dim)
+
+    def _size(self, node: ast.expr, array: ArrayParameter) -> Expression:
+        """How many elements an array has."""
+        if array.is_local:
+            return IRConstant(math.prod(extent or 0 for extent in array.spec.dims), i64)
+        sizes = [self.at(node, self.extent(array, dim)) for dim in range(array.spec.rank)]
+        result: Expression = sizes[0] if sizes else IRConstant(1, i64)
+        for size in sizes[1:]:
+            result = self.at(node, IRBinOp("*", result, size))
+        return result
+
+    def place(
+        self, node: ast.Subscript, array: ArrayParameter, is_flat: bool
+    ) -> tuple[list[Expression], bool]:
+        """The indices of a subscript, evaluated, and whether they are one flat index."""
+        if not is_flat:
+            indices = self.evaluate(self.index_nodes(node, array))
+            self.check_indices(node, array, indices)
+            return indices, False
+        if isinstance(node.slice, ast.Tuple | ast.Slice):
+            raise self.refuse(node, f"{array.spoken}.flat takes one index")
+        index = self.expression(node.slice)
+        self._check_flat(node, array, index)
+        if array.spec.rank == 1:
+            return [index], False
+        return (
+            (self._unravel(node, array, index), False) if array.spec.is_strided else ([index], True)
+        )
+
+    def _unravel(
+        self, node: ast.Subscript, array: ArrayParameter, index: Expression
+    ) -> list[Expression]:
+        """The indices of the element of a strided array that is so many behind the first."""
+        name = self.fresh("flat")
+        self.declared[name] = i64
+        self.emit_assign(node, name, index)
+        left: Expression = self.at(node, IRName(name))
+        indices: list[Expression] = []
+        for dim in reversed(range(array.spec.rank)):
+            size = self.at(node, self.extent(array, dim))
+            indices.insert(0, self.at(node, IRBinOp("%", left, size)) if dim else left)
+            left = (
+                self.temporary(node, self.at(node, IRBinOp("//", left, size)), "flat")
+                if dim
+                else left
+            )
+        return indices
+
+    def _check_flat(self, node: ast.Subscript, array: ArrayParameter, index: Expression) -> None:
+        """Refuses a literal flat index that no array of this type has."""
+        if not isinstance(index, IRConstant):
+            return
+        if index.value < 0:
+            raise self.refuse(
+                node,
+                f"the index {index.value} is negative, and indices do not wrap around; write "
+                f"{array.spoken}.size - {-index.value}",
+            )
+        sizes = [dim for dim in array.spec.dims if dim is not None]
+        if len(sizes) == array.spec.rank and index.value >= math.prod(sizes):
+            raise self.refuse(node, f"the index {index.value} is out of range for {array.spec}")
 
     def index_nodes(self, node: ast.Subscript, array: ArrayParameter) -> list[ast.expr]:
         """The index expressions of a subscript, as many as the array has dimensions."""
@@ -356,7 +448,7 @@ class ExpressionLowering(LoweringBase):
         if len(nodes) != array.spec.rank:
             raise self.refuse(
                 node,
-                f"{array.name!r} has {array.spec.rank} dimension"
+                f"{array.spoken!r} has {array.spec.rank} dimension"
                 f"{'s' * (array.spec.rank != 1)} and is given {len(nodes)} "
                 f"ind{'ices' if len(nodes) != 1 else 'ex'}",
             )
@@ -373,7 +465,7 @@ class ExpressionLowering(LoweringBase):
                 raise self.refuse(
                     node,
                     f"the index {index.value} is negative, and indices do not wrap around; write "
-                    f"{array.name}.shape[{axis}] - {-index.value}",
+                    f"{array.spoken}.shape[{axis}] - {-index.value}",
                 )
             extent = array.spec.dims[axis]
             if extent is not None and index.value >= extent:

@@ -155,22 +155,21 @@ class StatementLowering(CallLowering):
             )
         return self.local(target.id)
 
-    def _stored_array(self, target: ast.Subscript) -> ArrayParameter:
-        array = self.array_of(target.value)
-        if array is None:
+    def _stored_array(self, target: ast.Subscript) -> tuple[ArrayParameter, bool]:
+        found = self.indexed(target)
+        if found is None:
             raise self.refuse(target, "only an array's elements can be assigned")
-        return array
+        return found
 
     def _store(self, target: ast.Subscript, value: Expression) -> None:
-        array = self._stored_array(target)
+        array, is_flat = self._stored_array(target)
         mark = len(self.out)
-        indices = self.evaluate(self.index_nodes(target, array))
-        self.check_indices(target, array, indices)
+        indices, is_flat = self.place(target, array, is_flat)
         if any(map(contains_store, self.out[mark:])) and contains_load(value):
             name = self.fresh()
             self.out.insert(mark, self.at(target, IRAssign(name, value)))
             value = self.at(target, IRName(name))
-        self.emit(target, IRArrayStore(array.name, indices, value))
+        self.emit(target, IRArrayStore(array.name, indices, value, is_flat))
 
     def _lower_AugAssign(self, node: ast.AugAssign) -> None:
         operator = BINARY.get(type(node.op))
@@ -189,12 +188,10 @@ class StatementLowering(CallLowering):
 
     def _update(self, node: ast.AugAssign, target: ast.Subscript, operator: str) -> None:
         """``array[index] op= value``: index once, old value before the right side."""
-        array = self._stored_array(target)
-        nodes = self.index_nodes(target, array)
-        indices = self.evaluate(nodes)
-        self.check_indices(target, array, indices)
-        indices = [self.temporary(n, i, "i") for n, i in zip(nodes, indices, strict=True)]
-        old: Expression = self.at(target, IRArrayLoad(array.name, indices))
+        array, is_flat = self._stored_array(target)
+        indices, is_flat = self.place(target, array, is_flat)
+        indices = [self.temporary(target, index, "i") for index in indices]
+        old: Expression = self.at(target, IRArrayLoad(array.name, indices, flat=is_flat))
         mark = len(self.out)
         value = self.expression(node.value)
         if any(map(contains_store, self.out[mark:])):
@@ -202,7 +199,8 @@ class StatementLowering(CallLowering):
             self.out.insert(mark, self.at(target, IRAssign(name, old)))
             old = self.at(target, IRName(name))
         result = self.at(node, IRBinOp(operator, old, value))
-        self.emit(node, IRArrayStore(array.name, [again(index) for index in indices], result))
+        stored = [again(index) for index in indices]
+        self.emit(node, IRArrayStore(array.name, stored, result, is_flat))
 
     def _lower_AnnAssign(self, node: ast.AnnAssign) -> None:
         if not isinstance(node.target, ast.Name) or not node.simple:

@@ -211,7 +211,7 @@ class Typer:
         dtype = self._arrays[node.array]
         assert dtype is not None
         indices = [self.index(index, f"an index of {node.array}") for index in node.indices]
-        return Typed(IRArrayLoad(node.array, indices, dtype), dtype)
+        return Typed(IRArrayLoad(node.array, indices, dtype, node.flat), dtype)
 
     def _trip_count(self, node: IRTripCount) -> Typed:
         start, end, step = (

@@ -60,4 +60,9 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
 
 def assemble(unit: str, sources: Sequence[Source]) -> str:
     """The file of a unit."""
-    return fill("c/unit.c.j2", unit=unit, abi=ABI, sources=sources)
+    unaligned = [
+        (C.types[name], spelling)
+        for name, spelling in C.unaligned.items()
+        if spelling != C.types[name] and any(f"({spelling} *)" in s.text for s in sources)
+    ]
+    return fill("c/unit.c.j2", unit=unit, abi=ABI, sources=sources, unaligned=unaligned)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tack.model.dtypes import DTYPES
 from tack.render.cfamily import Dialect
 
 __all__ = ["C"]
@@ -42,6 +43,11 @@ _STDINT_MACROS: Final = frozenset(
 )
 """The macros of ``<stdint.h>`` (and some that it has not)."""
 
+_UNALIGNED: Final = {
+    name: f"tack_any_{name}" if DTYPES[name].itemsize > 1 else spelling
+    for name, spelling in _TYPES.items()
+}
+
 _FLOAT_FUNCTIONS: Final = {
     "abs": "fabs",
     "floor": "floor",
@@ -71,5 +77,9 @@ C: Final = Dialect(
         "u64": "UINT64_C({})",
     },
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
-    reserved=frozenset(_RESERVED.split()) | _STDINT_MACROS | frozenset(_TYPES.values()),
+    unaligned=_UNALIGNED,
+    reserved=frozenset(_RESERVED.split())
+    | _STDINT_MACROS
+    | frozenset(_TYPES.values())
+    | frozenset(_UNALIGNED.values()),
 )

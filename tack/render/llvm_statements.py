@@ -87,7 +87,7 @@ class StatementWriter:
     def _store(self, node: IRArrayStore) -> None:
         value, dtype = self._expressions.value(node.value), typed(node.value)
         address = self._expressions.address(node.array, node.indices, dtype)
-        self._code.store(value, address, dtype)
+        self._code.store(value, address, dtype, self._bindings.alignment(node.array))
 
     def _if(self, node: IRIf) -> None:
         then, done = self._code.block("then"), self._code.block("done")

@@ -23,11 +23,17 @@ class Symbols(Protocol):
         ...
 
 
-def launchable(variant: Variant, launch: Launch, library: Symbols) -> _core.Launchable:
-    """``variant`` with its entries found; raises `LoadError` where plan and library disagree."""
+def launchable(
+    variant: Variant, launch: Launch, library: Symbols, given: Signature | None = None
+) -> _core.Launchable:
+    """``variant`` with its entries found; raises `LoadError` where plan and library disagree.
+
+    It takes arrays of the layouts in ``given`` alone, by default those of the variant. What answers
+    a strided array is so never asked about a contiguous one, for which a better one may exist.
+    """
     definition = variant.kernel
     assert isinstance(definition, KernelDefinition)
-    params = _params(definition, variant.signature)
+    params = _params(definition, variant.signature, given or variant.signature)
     try:
         entries = {flavour: library.symbol(symbol) for flavour, symbol in launch.entries}
         return _core.Launchable(
@@ -44,13 +50,16 @@ def launchable(variant: Variant, launch: Launch, library: Symbols) -> _core.Laun
         raise LoadError(f"its launch plan does not fit its library: {error}") from None
 
 
-def _params(definition: KernelDefinition, signature: Signature) -> list[tuple[object, ...]]:
+def _params(
+    definition: KernelDefinition, signature: Signature, given: Signature
+) -> list[tuple[object, ...]]:
     """The parameters as the launcher checks them."""
     rows: list[tuple[object, ...]] = []
-    for spec, annotation in zip(signature, annotations_of(definition), strict=True):
-        if isinstance(spec, ArraySpec):
+    annotations = annotations_of(definition)
+    for spec, other, annotation in zip(signature, given, annotations, strict=True):
+        if isinstance(spec, ArraySpec) and isinstance(other, ArraySpec):
             pins = tuple(-1 if dim is None else dim for dim in spec.dims)
-            rows.append(("array", spec.dtype.name, spec.rank, pins))
+            rows.append(("array", spec.dtype.name, spec.rank, pins, other.layout))
         else:
             rows.append(("scalar", spec.dtype.name, annotation is not None))
     return rows

@@ -84,7 +84,7 @@ def _choose(
             reason = _misfit(definition, entry, index, variant, given)
         if reason is None:
             try:
-                launchable = _load(definition, index, variant)
+                launchable = _load(definition, index, variant, given)
                 chosen = variant
             except cpu.LoadError as error:
                 reason = str(error)
@@ -102,15 +102,12 @@ def _choose(
     return Resolution(shown, _free(given), bundled=True, launch=launch, launchable=launchable)
 
 
-def _preference(variant: VariantEntry) -> tuple[int, int, str]:
-    """More pinned dimensions first, then the higher CPU level."""
-    pinned = sum(
-        dim is not None
-        for spec in variant.signature
-        if isinstance(spec, ArraySpec)
-        for dim in spec.dims
-    )
-    return -pinned, -variant.target.level.rank, str(variant.signature)
+def _preference(variant: VariantEntry) -> tuple[int, int, int, str]:
+    """More pinned dimensions first, then fewer strided arrays, then the higher CPU level."""
+    arrays = [spec for spec in variant.signature if isinstance(spec, ArraySpec)]
+    pinned = sum(dim is not None for spec in arrays for dim in spec.dims)
+    strided = sum(spec.is_strided for spec in arrays)
+    return -pinned, strided, -variant.target.level.rank, str(variant.signature)
 
 
 def _misfit(
@@ -147,10 +144,11 @@ def _free(signature: Signature) -> Signature:
 
 
 def _load(
-    definition: KernelDefinition, index: PackageIndex, entry: VariantEntry
+    definition: KernelDefinition, index: PackageIndex, entry: VariantEntry, given: Signature
 ) -> _core.Launchable:
     """The variant of ``entry``, loaded. Raises `cpu.LoadError`."""
     artifact = index.bundle.artifact(entry.target)
     assert artifact is not None  # the bundle's reader checked it
     variant = Variant(definition, entry.signature, entry.target, entry.options)
-    return launching.launchable(variant, entry.launch, cpu.load(index.folder, artifact))
+    library = cpu.load(index.folder, artifact)
+    return launching.launchable(variant, entry.launch, library, given)

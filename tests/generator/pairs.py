@@ -32,6 +32,7 @@ _BINARY = {
 _UNARY = {ast.USub: "negate", ast.Invert: "invert", ast.Not: "not"}
 _CALLS = {
     "abs": "abs",
+    "len": "shape",
     "min": "extreme",
     "max": "extreme",
     "floor": "round",
@@ -85,7 +86,7 @@ class _Recorder(ast.NodeVisitor):
             self._inside(name, children)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.value, ast.Attribute):
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             self._inside("shape", [])
             return
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -137,6 +138,8 @@ class _Recorder(ast.NodeVisitor):
                 return "choice"
             case ast.Constant() if self._around and self._around[-1] != "literal":
                 return "literal"
+            case ast.Attribute(attr="size" | "ndim"):
+                return "shape"
             case ast.keyword():
                 return "keyword"
             case ast.Call(func=function):

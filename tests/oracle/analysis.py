@@ -267,6 +267,9 @@ class _Rounds:
             case ast.Attribute() if self._shaped(node):
                 shaped = self._shaped(node)
                 return (I64,) * (shaped.rank if shaped else 0)
+            case ast.Attribute(value=ast.Name(id=name), attr="size" | "ndim") if name in self.names:
+                self._array(name)
+                return I64
             case ast.Name() | ast.Attribute():
                 found = resolve(self.function, node)
                 if not isinstance(found, Value):
@@ -344,16 +347,22 @@ class _Rounds:
                 return array if isinstance(array, ArrayType) else None
         return None
 
+    def _array(self, name: str) -> ArrayType:
+        array = self.locals.get(name)
+        if not isinstance(array, ArrayType):
+            raise OracleRefused(f"{name} is no array")
+        return array
+
     def _subscript(self, value: ast.expr, index: ast.expr) -> Type | None:
         if self._shaped(value):
             return I64
-        if not isinstance(value, ast.Name) or value.id not in self.names:
+        flat = isinstance(value, ast.Attribute) and value.attr == "flat"
+        owner = value.value if isinstance(value, ast.Attribute) and flat else value
+        if not isinstance(owner, ast.Name) or owner.id not in self.names:
             raise OracleRefused(f"subscript of {ast.unparse(value)}")
-        array = self.locals.get(value.id)
-        if not isinstance(array, ArrayType):
-            raise OracleRefused(f"{value.id} is no array")
+        array = self._array(owner.id)
         indices = index.elts if isinstance(index, ast.Tuple) else [index]
-        if len(indices) != array.rank:
+        if len(indices) != (1 if flat else array.rank):
             raise OracleRefused(f"{len(indices)} indices on rank {array.rank}")
         for each in indices:
             t = self._integer(each)
@@ -368,6 +377,12 @@ class _Rounds:
         keywords = {each.arg or "": self._argument(each.value) for each in node.keywords}
         if None in positional or None in keywords.values():
             return None
+        if isinstance(called, Builtin) and called.name == "len":
+            if len(positional) != 1 or not isinstance(positional[0], ArrayType):
+                raise OracleRefused("len of what is no array")
+            if positional[0].rank == 0:
+                raise OracleRefused("len without a dimension")
+            return I64
         if isinstance(called, Builtin):
             return rules.builtin(called.name, positional)[0]  # type: ignore[arg-type]
         if not isinstance(called, Device):

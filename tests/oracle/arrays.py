@@ -11,7 +11,7 @@ from . import numbers, rules
 from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, is_integer
 from .values import Value, is_known, lift
 
-__all__ = ["Access", "Array", "OutOfBounds", "array_dtype"]
+__all__ = ["Access", "Array", "OutOfBounds", "array_dtype", "checked_index"]
 
 Access = Callable[[str, int, int], None]
 """Told of every access: "load" or "store", the address, the number of bytes."""
@@ -41,6 +41,36 @@ class _Shape(tuple[Value, ...]):
         return super().__getitem__(int(lift(axis).payload))
 
 
+class _Flat:
+    """`x.flat`: one index over all elements in C order, however they lie."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def _position(self, index: Any) -> tuple[int, ...]:
+        at = checked_index(index, self._array.data.size)
+        return tuple(int(each) for each in np.unravel_index(at, self._array.data.shape))
+
+    def __getitem__(self, index: Any) -> Value:
+        return self._array[self._position(index)]
+
+    def __setitem__(self, index: Any, operand: Any) -> None:
+        self._array[self._position(index)] = operand
+
+
+def checked_index(index: Any, extent: int) -> int:
+    """An index as an integer; refused or out of bounds as the language page says."""
+    value = lift(index)
+    if not is_integer(value.type):
+        raise OracleRefused(f"an index of type {value.type}")
+    if is_known(value.type) and value.payload < 0:
+        raise OracleRefused("a negative literal index")
+    at = numbers.convert(value.payload, I64)
+    if not 0 <= at < extent:
+        raise OutOfBounds(f"index {at} of {extent}")
+    return int(at)
+
+
 class Array:
     """One array argument. `type` is its static type."""
 
@@ -48,6 +78,9 @@ class Array:
         self.data = data
         self.type = ArrayType(array_dtype(data), data.ndim)
         self.shape = _Shape(Value(I64, extent) for extent in data.shape)
+        self.size = Value(I64, data.size)
+        self.ndim = Value(I64, data.ndim)
+        self.flat = _Flat(self)
         self._access = access
         self._address = data.__array_interface__["data"][0]
 
@@ -55,17 +88,8 @@ class Array:
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) != self.type.rank:
             raise OracleRefused(f"{len(indices)} indices on an array of rank {self.type.rank}")
-        position = []
-        for each, extent in zip(indices, self.data.shape, strict=True):
-            value = lift(each)
-            if not is_integer(value.type):
-                raise OracleRefused(f"an index of type {value.type}")
-            if is_known(value.type) and value.payload < 0:
-                raise OracleRefused("a negative literal index")
-            at = numbers.convert(value.payload, I64)
-            if not 0 <= at < extent:
-                raise OutOfBounds(f"index {at} of {extent}")
-            position.append(int(at))
+        extents = self.data.shape
+        position = [checked_index(*each) for each in zip(indices, extents, strict=True)]
         if self._access is not None:
             offset = sum(at * step for at, step in zip(position, self.data.strides, strict=True))
             self._access(kind, self._address + offset, self.data.itemsize)

@@ -78,6 +78,8 @@ class _Shim:
                 return _range
             if found.name == "ndrange":
                 return _ndrange
+            if found.name == "len":
+                return lambda array: array.shape[0]
             return lambda *arguments: call_builtin(found.name, *arguments)
         if isinstance(found, Device):
             return self._device(found.function)
@@ -180,9 +182,17 @@ def check(kernel: Any, arguments: Sequence[Any]) -> dict[str, Type]:
 
 
 def signature(kernel: Any, arguments: Sequence[Any]) -> str:
-    """The types of the parameters, as tack writes a signature: `f32, u8[:, :]`."""
+    """The types of the parameters, as tack writes a signature: `f32, u8[:, :; strided]`."""
     bound = _bound(unwrap(kernel), arguments, None)
-    return ", ".join(str(value_type(each)) for each in bound)
+    return ", ".join(_spec(each) for each in bound)
+
+
+def _spec(given: Array | Value) -> str:
+    if not isinstance(given, Array):
+        return str(value_type(given))
+    plain = given.data.flags.c_contiguous and given.data.flags.aligned
+    dims = ", ".join(":" * given.type.rank) or "()"
+    return f"{given.type.dtype}[{dims}{'' if plain else '; strided'}]"
 
 
 def run(
