@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from tack import errors
     from tack.decorator import kernel
     from tack.lang.array import Array
-    from tack.lang.builtins import ceil, floor, fma, ndrange, sqrt, trunc
+    from tack.lang.builtins import (
+        ceil,
+        floor,
+        fma,
+        local_array,
+        local_array_like,
+        ndrange,
+        sqrt,
+        trunc,
+    )
     from tack.lang.definition import constant, func
     from tack.model.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
     from tack.runtime.explain import explain
@@ -37,7 +46,19 @@ _HOMES: Final[dict[str, str]] = (
         ("bool_", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
         "tack.model.dtypes",
     )
-    | dict.fromkeys(("ceil", "floor", "fma", "ndrange", "sqrt", "trunc"), "tack.lang.builtins")
+    | dict.fromkeys(
+        (
+            "ceil",
+            "floor",
+            "fma",
+            "local_array",
+            "local_array_like",
+            "ndrange",
+            "sqrt",
+            "trunc",
+        ),
+        "tack.lang.builtins",
+    )
 )
 """Public name -> the module that defines it."""
 
@@ -58,6 +79,8 @@ __all__ = [
     "i32",
     "i64",
     "kernel",
+    "local_array",
+    "local_array_like",
     "ndrange",
     "sqrt",
     "trunc",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tack.ir import nodes as ir
-from tack.model.dtypes import DType
+from tack.model.dtypes import DType, numpy_name
 
 __all__ = ["EndlessLoop", "UndefinedBehaviour", "evaluate", "run"]
 
@@ -319,6 +319,14 @@ class Compiler:
         def run(env: Env) -> None:
             new = value(env)
             env[name][place(env)] = new
+
+        return run
+
+    def IRLocalArray(self, node: ir.IRLocalArray) -> Run:
+        name, array = node.array, self.function.local_arrays[node.array]
+
+        def run(env: Env) -> None:
+            env[name] = np.zeros(array.dims, numpy_name(array.dtype))
 
         return run
 

@@ -15,7 +15,8 @@ from twins import Pair, disagreements, toolchains
 
 import tack
 from tack.compile import assemble, generate
-from tack.errors import JITWarning
+from tack.errors import CompileError, JITWarning
+from tack.model.launch import MAX_SLOTS
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
@@ -282,6 +283,19 @@ def test_the_manifest_line_of_a_warning_is_the_row_that_is_missing(prebuilt, tmp
         built.load().flat(x, out)
     np.testing.assert_array_equal(out, 2 * x)
     built.forget()
+
+
+def test_more_values_than_a_launch_passes_are_refused(load):
+    names = [f"a{k}" for k in range(103)]
+    reads = " + ".join(f"{name}[i, i, i, i]" for name in names)
+    module = load(
+        f"@tack.kernel\ndef kernel({', '.join(names)}):\n"
+        f"  for i in range(a0.shape[0]):\n    a0[i, 0, 0, 0] = {reads}\n"
+    )
+    plain = ", ".join(["f32[:, :, :, :]"] * len(names))
+    assert module.kernel.source("c", plain)
+    with pytest.raises(CompileError, match=f"a launch passes {MAX_SLOTS} values at most"):
+        module.kernel.source("c", plain.replace("]", "; strided]"))
 
 
 # Both writers, and every level

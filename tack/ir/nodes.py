@@ -13,6 +13,7 @@ that keep them defined.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +44,7 @@ __all__ = [
     "IRFunction",
     "IRIf",
     "IRIfExp",
+    "IRLocalArray",
     "IRModule",
     "IRName",
     "IRNode",
@@ -53,6 +55,7 @@ __all__ = [
     "IRTripCount",
     "IRUnaryOp",
     "IRWhile",
+    "LocalArray",
     "Statement",
     "WeakLocal",
 ]
@@ -247,6 +250,16 @@ class IRArrayStore(Statement):
 
 
 @dataclass(slots=True, eq=False)
+class IRLocalArray(Statement):
+    """Makes a local array, all zeros; every round of a loop around it makes it anew.
+
+    Nothing reads or writes it before; its type is in `IRFunction.local_arrays`.
+    """
+
+    array: str
+
+
+@dataclass(slots=True, eq=False)
 class IRIf(Statement):
     """Conditional."""
 
@@ -340,6 +353,24 @@ class WeakLocal:
     literal: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class LocalArray:
+    """An array of one iteration, contiguous."""
+
+    dtype: DType
+    dims: tuple[int, ...]
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether it may have any strides: it may not."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.dims)
+
+
 @dataclass(slots=True, eq=False)
 class IRFunction(IRNode):
     """A kernel: parameters and a body with exactly one `IRParallelFor`.
@@ -349,7 +380,8 @@ class IRFunction(IRNode):
     ``weak`` are assigned literals only, and take the type of what they meet. ``default_float`` is
     the type of a float that meets no other. ``temporaries`` are the locals that lowering made to
     evaluate an expression once: they have its type, whatever that is, so that they change none.
-    ``positions`` lies beside the tree and is in no key.
+    ``local_arrays`` are the arrays of an iteration. ``positions`` lies beside the tree and is in no
+    key.
     """
 
     name: str
@@ -361,6 +393,12 @@ class IRFunction(IRNode):
     locals: dict[str, DType] = field(default_factory=dict)
     weak: dict[str, WeakLocal] = field(default_factory=dict)
     temporaries: set[str] = field(default_factory=set)
+    local_arrays: dict[str, LocalArray] = field(default_factory=dict)
+
+    @property
+    def arrays(self) -> dict[str, IRParam | LocalArray]:
+        """Every array, parameter or local, by its name."""
+        return {param.name: param for param in self.params if param.is_array} | self.local_arrays
 
 
 @dataclass(slots=True, eq=False)
@@ -386,6 +424,7 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),
     IRAssign: (("value", "expr"),),
     IRArrayStore: (("indices", "exprs"), ("value", "expr")),
+    IRLocalArray: (),
     IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),
     IRWhile: (("condition", "expr"), ("body", "stmts")),
     IRSequentialFor: (

@@ -24,6 +24,7 @@ from tack.ir.nodes import (
     IRFunction,
     IRIf,
     IRIfExp,
+    IRLocalArray,
     IRModule,
     IRName,
     IRNode,
@@ -124,6 +125,10 @@ def _store(node: IRArrayStore) -> Iterator[str]:
     yield f"{_element(node)} = {_text(node.value)}"
 
 
+def _local_array(node: IRLocalArray) -> Iterator[str]:
+    yield f"{node.array} = zeros"
+
+
 def _branch(node: IRIf) -> Iterator[str]:
     yield from _block(f"if {_text(node.condition)}:", node.then_body)
     if node.else_body:
@@ -165,6 +170,8 @@ def _function(node: IRFunction) -> Iterator[str]:
     for name, dtype in node.locals.items():
         weak = "  # literals only" if name in node.weak else ""
         yield f"{_INDENT}local {name}: {dtype}{weak}"
+    for name, array in node.local_arrays.items():
+        yield f"{_INDENT}local {name}: {array.dtype}[{', '.join(map(str, array.dims))}]"
     yield from list(_block("", node.body))[1:]
 
 
@@ -191,6 +198,7 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRTripCount: _trip_count,
     IRAssign: _assign,
     IRArrayStore: _store,
+    IRLocalArray: _local_array,
     IRIf: _branch,
     IRWhile: _while,
     IRSequentialFor: _for,

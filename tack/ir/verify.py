@@ -26,6 +26,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRDimSize,
     IRFunction,
+    IRLocalArray,
     IRName,
     IRNode,
     IRParallelFor,
@@ -85,7 +86,7 @@ class _Verifier:
         self.function = function
         self.stage = stage
         self.rank = STAGES.index(stage)
-        self.arrays = {p.name: p for p in function.params if p.is_array}
+        self.arrays = function.arrays
         self.scalars = {p.name for p in function.params if not p.is_array}
         self.indices: set[str] = set()
         self.statements: set[int] = set()
@@ -216,6 +217,10 @@ class _Verifier:
             self.binds(statement, statement.target, path, bound)
         elif isinstance(statement, IRSequentialFor):
             self.binds(statement, statement.var, path, bound)
+        elif isinstance(statement, IRLocalArray):
+            self.makes(statement, path, bound)
+        elif isinstance(statement, IRArrayStore):
+            self.made(statement, path, bound)
         loops = in_loop or isinstance(statement, IRSequentialFor | IRWhile)
         for place, statements in lists:
             self.walk_body(statements, place, in_loop=loops, bound=bound)
@@ -227,8 +232,21 @@ class _Verifier:
             raise self.fail(statement, path, f"the parallel index {name!r} is assigned")
         bound.add(name)
 
+    def makes(self, statement: IRLocalArray, path: str, bound: set[str]) -> None:
+        if statement.array not in self.function.local_arrays:
+            raise self.fail(statement, path, f"{statement.array!r} is no local array")
+        if statement.array in bound:
+            raise self.fail(statement, path, f"{statement.array!r} is made twice")
+        bound.add(statement.array)
+
+    def made(self, node: IRArrayLoad | IRArrayStore, path: str, bound: set[str]) -> None:
+        if node.array in self.function.local_arrays and node.array not in bound:
+            raise self.fail(node, path, f"the array {node.array!r} is used before it is made")
+
     def reads(self, expression: Expression, root: str, bound: set[str]) -> None:
         for node in walk_ir(expression):
+            if isinstance(node, IRArrayLoad) and node.array in self.function.local_arrays:
+                self.made(node, root, bound)
             if isinstance(node, IRTripCount):
                 message = "a trip count outside the parallel loop's extents"
             elif not isinstance(node, IRName) or self.is_bound(node.name, bound):
@@ -304,7 +322,7 @@ def _check_call(_: _Verifier, node: IRCall) -> Iterator[str]:
 def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore) -> Iterator[str]:
     param = verifier.arrays.get(node.array)
     if param is None or param.dims is None:
-        yield f"{node.array!r} is no array parameter"
+        yield f"{node.array!r} is no array"
         return
     if node.flat and (param.is_strided or verifier.reached("packed")):
         yield f"{node.array!r} has no flat index here"
@@ -315,7 +333,7 @@ def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore) -> Iter
 
 def _check_dim_size(verifier: _Verifier, node: IRDimSize) -> Iterator[str]:
     param = verifier.arrays.get(node.array)
-    if param is None or param.dims is None:
+    if param is None or param.dims is None or node.array in verifier.function.local_arrays:
         yield f"{node.array!r} is no array parameter"
     elif not 0 <= node.dim < len(param.dims):
         yield f"{node.array!r} has no dimension {node.dim}"

@@ -141,7 +141,7 @@ def _trip_count(_: IRFunction, node: IRTripCount) -> Iterator[str]:
 
 
 def _access(function: IRFunction, node: IRArrayLoad | IRArrayStore) -> Iterator[str]:
-    element = next(p.dtype for p in function.params if p.name == node.array)
+    element = function.arrays[node.array].dtype
     value = node if isinstance(node, IRArrayLoad) else node.value
     if value.dtype is not element:
         yield f"{value.dtype} where {node.array!r} has {element}"

@@ -78,6 +78,7 @@ class _KernelLowering(StatementLowering):
         self.prologue = set()
         for statement in before:
             self._set_before(statement)
+        self.loop_entered = True
         body = [self._parallel_loop(loop)]
         return self.at(
             self.node,
@@ -89,6 +90,7 @@ class _KernelLowering(StatementLowering):
                 positions=self.positions,
                 declared=self.declared,
                 temporaries=self.temporaries,
+                local_arrays=self.arrays,
             ),
         )
 
@@ -109,6 +111,11 @@ class _KernelLowering(StatementLowering):
             name = argument.arg
             if isinstance(spec, ArraySpec):
                 self.frame.meanings[name] = ArrayParameter(name, spec)
+                self.pinned |= {
+                    (name, axis): extent
+                    for axis, extent in enumerate(spec.dims)
+                    if extent is not None
+                }
                 param = IRParam(name, spec.dtype, spec.dims, spec.is_strided)
             else:
                 self.frame.meanings[name] = name
@@ -173,6 +180,9 @@ class _KernelLowering(StatementLowering):
                     "elements and branches only in expressions; set this inside the loop",
                 )
             self.prologue.add(statement.target)
+            value = statement.value
+            if isinstance(value, IRConstant) and type(value.value) is int:
+                self.known[statement.target] = value.value
 
     def _parallel_loop(self, node: ast.For) -> IRParallelFor:
         if node.orelse:

@@ -17,6 +17,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRName,
     IRNode,
+    LocalArray,
     Statement,
 )
 from tack.ir.positions import Positions
@@ -96,7 +97,8 @@ class LoweringBase:
     """What every part of the lowering uses.
 
     ``assigned`` are the IR names that hold a value at the present point on every path, or None
-    where the point cannot be reached.
+    where the point cannot be reached. ``pinned`` are the extents that the signature pins, ``known``
+    the integers that names set before the loop hold, ``arrays`` the local arrays.
     """
 
     def __init__(self, kernel: KernelDefinition) -> None:
@@ -109,6 +111,10 @@ class LoweringBase:
         self.assigned: frozenset[str] | None = frozenset()
         self.loops: list[Loop] = []
         self.prologue: set[str] | None = None
+        self.loop_entered = False
+        self.pinned: dict[tuple[str, int], int] = {}
+        self.known: dict[str, int] = {}
+        self.arrays: dict[str, LocalArray] = {}
         self.local_bytes = 0
         self._counter = 0
 

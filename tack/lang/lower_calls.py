@@ -41,6 +41,10 @@ _ADVICE: Final[dict[Any, str]] = {
     python.sum: "sum is not part of the kernel language; add in a loop",
     python.range: "range() stands in the head of a for loop only",
     language.ndrange: "tack.ndrange() stands in the head of the outermost loop only",
+    language.local_array: "a local array is made by a statement: name = tack.local_array(...)",
+    language.local_array_like: (
+        "a local array is made by a statement: name = tack.local_array_like(...)"
+    ),
     python.divmod: "divmod is not part of the kernel language; write // and %",
     math.floor: "math.floor gives a Python int; write tack.floor, which keeps the type",
     math.ceil: "math.ceil gives a Python int; write tack.ceil, which keeps the type",

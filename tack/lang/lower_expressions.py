@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -18,7 +17,6 @@ from tack.ir.nodes import (
     IRCast,
     IRCompare,
     IRConstant,
-    IRDimSize,
     IRIf,
     IRIfExp,
     IRName,
@@ -26,7 +24,8 @@ from tack.ir.nodes import (
     Statement,
 )
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
-from tack.lang.lower_base import ArrayParameter, LoweringBase, again
+from tack.lang.lower_arrays import ArrayLowering
+from tack.lang.lower_base import ArrayParameter, again
 from tack.model.dtypes import DType, bool_, i64
 from tack.model.errors import CompileError
 from tack.model.spelling import advice
@@ -77,7 +76,7 @@ _REFUSED: Final[dict[type[ast.expr], str]] = {
 }
 
 
-class ExpressionLowering(LoweringBase):
+class ExpressionLowering(ArrayLowering):
     """Lowers every expression but calls."""
 
     def expression(self, node: ast.expr) -> Expression:
@@ -152,9 +151,9 @@ class ExpressionLowering(LoweringBase):
         return meaning
 
     def local(self, name: str) -> str:
-        """The IR name of a local of the frame; inlined functions get names of their own."""
+        """What a scalar local of the frame is called in IR."""
         meaning = self.frame.meanings.get(name)
-        return meaning if isinstance(meaning, str) else f"{name}{self.frame.suffix}"
+        return meaning if isinstance(meaning, str) else self.local_name(name)
 
     def _static_value(self, node: ast.expr, dotted: str) -> Expression:
         value = self.static(node)
@@ -309,7 +308,7 @@ class ExpressionLowering(LoweringBase):
         array = self.array_of(node.value)
         if array is not None:
             if node.attr == "size":
-                return self._size(node, array)
+                return self.size(node, array)
             if node.attr == "ndim":
                 return IRConstant(array.spec.rank, i64)
             if node.attr in ("shape", "flat"):
@@ -374,23 +373,6 @@ class ExpressionLowering(LoweringBase):
             )
         return self.extent(array, dim % array.spec.rank)
 
-    def extent(self, array: ArrayParameter, dim: int) -> Expression:
-        """The extent of an array; that of a local one is a number."""
-        pinned = array.spec.dims[dim]
-        if array.is_local and pinned is not None:
-            return IRConstant(pinned, i64)
-        return IRDimSize(array.name, dim)
-
-    def _size(self, node: ast.expr, array: ArrayParameter) -> Expression:
-        """How many elements an array has."""
-        if array.is_local:
-            return IRConstant(math.prod(extent or 0 for extent in array.spec.dims), i64)
-        sizes = [self.at(node, self.extent(array, dim)) for dim in range(array.spec.rank)]
-        result: Expression = sizes[0] if sizes else IRConstant(1, i64)
-        for size in sizes[1:]:
-            result = self.at(node, IRBinOp("*", result, size))
-        return result
-
     def place(
         self, node: ast.Subscript, array: ArrayParameter, is_flat: bool
     ) -> tuple[list[Expression], bool]:
@@ -399,48 +381,7 @@ class ExpressionLowering(LoweringBase):
             indices = self.evaluate(self.index_nodes(node, array))
             self.check_indices(node, array, indices)
             return indices, False
-        if isinstance(node.slice, ast.Tuple | ast.Slice):
-            raise self.refuse(node, f"{array.spoken}.flat takes one index")
-        index = self.expression(node.slice)
-        self._check_flat(node, array, index)
-        if array.spec.rank == 1:
-            return [index], False
-        return (
-            (self._unravel(node, array, index), False) if array.spec.is_strided else ([index], True)
-        )
-
-    def _unravel(
-        self, node: ast.Subscript, array: ArrayParameter, index: Expression
-    ) -> list[Expression]:
-        """The indices of the element of a strided array that is so many behind the first."""
-        name = self.fresh("flat")
-        self.declared[name] = i64
-        self.emit_assign(node, name, index)
-        left: Expression = self.at(node, IRName(name))
-        indices: list[Expression] = []
-        for dim in reversed(range(array.spec.rank)):
-            size = self.at(node, self.extent(array, dim))
-            indices.insert(0, self.at(node, IRBinOp("%", left, size)) if dim else left)
-            left = (
-                self.temporary(node, self.at(node, IRBinOp("//", left, size)), "flat")
-                if dim
-                else left
-            )
-        return indices
-
-    def _check_flat(self, node: ast.Subscript, array: ArrayParameter, index: Expression) -> None:
-        """Refuses a literal flat index that no array of this type has."""
-        if not isinstance(index, IRConstant):
-            return
-        if index.value < 0:
-            raise self.refuse(
-                node,
-                f"the index {index.value} is negative, and indices do not wrap around; write "
-                f"{array.spoken}.size - {-index.value}",
-            )
-        sizes = [dim for dim in array.spec.dims if dim is not None]
-        if len(sizes) == array.spec.rank and index.value >= math.prod(sizes):
-            raise self.refuse(node, f"the index {index.value} is out of range for {array.spec}")
+        return self.flat_place(node, array)
 
     def index_nodes(self, node: ast.Subscript, array: ArrayParameter) -> list[ast.expr]:
         """The index expressions of a subscript, as many as the array has dimensions."""

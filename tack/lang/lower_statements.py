@@ -99,6 +99,10 @@ class StatementLowering(CallLowering):
 
     def _lower_Assign(self, node: ast.Assign) -> None:
         targets = node.targets
+        if self.makes_array(node.value):
+            assert isinstance(node.value, ast.Call)
+            self.make_array(node, node.value)
+            return
         if len(targets) == 1 and not isinstance(targets[0], ast.Tuple | ast.List):
             self.assign(targets[0], self.expression(node.value))
             return
@@ -321,7 +325,7 @@ class StatementLowering(CallLowering):
         last, entered = statements[-1], self.assigned
         if isinstance(last, ast.Return) and not any(map(_has_return, statements[:-1])):
             self.block(statements[:-1])
-            return [] if _is_bare(last) else self.values_of(_returned(last))
+            return self._results(last)
         self.block(statements)
         if frame.result_names and self.assigned is not None:
             raise self.refuse(
@@ -332,6 +336,18 @@ class StatementLowering(CallLowering):
         results = frame.result_names or []
         self.assigned = None if entered is None else entered | set(results)
         return [self.at(node, IRName(name)) for name in results]
+
+    def _results(self, node: ast.Return) -> list[Expression]:
+        """The values that a return gives."""
+        if _is_bare(node):
+            return []
+        returned = _returned(node)
+        for value in returned.elts if isinstance(returned, ast.Tuple) else [returned]:
+            if self.array_of(value) is not None:
+                raise self.refuse(
+                    value, "an array cannot be returned; give it to the function to fill"
+                )
+        return self.values_of(returned)
 
     def _lower_Return(self, node: ast.Return) -> None:
         frame = self.frame
@@ -345,7 +361,7 @@ class StatementLowering(CallLowering):
                 "a return inside a loop of a function is not built yet; set a local, break, "
                 "and return after the loop",
             )
-        values = [] if _is_bare(node) else self.values_of(_returned(node))
+        values = self._results(node)
         if frame.result_names is None:
             name = frame.definition.function.__name__
             frame.result_names = [self.fresh(name) for _ in values]

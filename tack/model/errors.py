@@ -21,6 +21,7 @@ __all__ = [
     "Position",
     "TackError",
     "ToolchainError",
+    "UnpinnedError",
 ]
 
 
@@ -70,6 +71,17 @@ class CompileError(TackError):
             return self.message
         place = self.position
         return f"{place}: in {place.function}: {self.message}\n{place.caret()}"
+
+
+class UnpinnedError(CompileError):
+    """Something must be known while compiling that the signature leaves open.
+
+    ``parameter`` is the array whose extents it is.
+    """
+
+    def __init__(self, message: str, position: Position | None, parameter: str) -> None:
+        self.parameter = parameter
+        super().__init__(message, position)
 
 
 class IRVerificationError(TackError):

@@ -29,6 +29,7 @@ from tack.ir.nodes import (
     IRFunction,
     IRIf,
     IRIfExp,
+    IRLocalArray,
     IRName,
     IRNode,
     IRSequentialFor,
@@ -261,6 +262,7 @@ _FLOAT: Final = {
 _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
     IRAssign: _Decomposer.assign,
     IRArrayStore: _Decomposer.store,
+    IRLocalArray: _Decomposer.nothing,
     IRIf: _Decomposer.branch,
     IRWhile: _Decomposer.while_loop,
     IRSequentialFor: _Decomposer.for_loop,

@@ -52,7 +52,7 @@ class Typer:
         self._positions = function.positions
         self._names = names
         self._transparent = function.temporaries
-        self._arrays = {p.name: p.dtype for p in function.params if p.is_array}
+        self._arrays = {name: array.dtype for name, array in function.arrays.items()}
         self._place: IRNode = function
 
     def at(self, node: IRNode) -> None:

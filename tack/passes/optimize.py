@@ -17,6 +17,7 @@ from tack.ir.nodes import (
     IRContinue,
     IRFunction,
     IRIf,
+    IRLocalArray,
     IRName,
     IRNode,
     IRSequentialFor,
@@ -107,6 +108,9 @@ class _Simplifier:
         node.value = self.expression(node.value)
         return [node]
 
+    def local_array(self, node: IRLocalArray) -> list[Statement]:
+        return [node]
+
     def branch(self, node: IRIf) -> list[Statement]:
         node.condition = self.expression(node.condition)
         if isinstance(node.condition, IRConstant):
@@ -173,6 +177,7 @@ def _both(one: Copies | None, other: Copies | None) -> Copies | None:
 _STATEMENTS: Final[dict[type[IRNode], Callable[..., list[Statement]]]] = {
     IRAssign: _Simplifier.assign,
     IRArrayStore: _Simplifier.store,
+    IRLocalArray: _Simplifier.local_array,
     IRIf: _Simplifier.branch,
     IRWhile: _Simplifier.while_loop,
     IRSequentialFor: _Simplifier.for_loop,

@@ -21,10 +21,12 @@ from tack.ir.nodes import (
     IRNode,
     IRParam,
     IRStride,
+    LocalArray,
 )
 from tack.ir.traversal import kernel_loop, transform_ir, walk_ir
 from tack.model.dtypes import i64
 from tack.model.launch import Slot
+from tack.passes.fold import fold
 
 __all__ = ["Layout", "kernel_loop", "pack"]
 
@@ -81,34 +83,48 @@ def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[
 
 
 def _flatten(function: IRFunction) -> None:
-    params = {param.name: param for param in function.params if param.is_array}
+    arrays = function.arrays
+    done: set[int] = set()  # an expression may stand in several places
 
     def flat(node: IRNode) -> None:
-        if isinstance(node, IRArrayLoad | IRArrayStore):
+        if isinstance(node, IRArrayLoad | IRArrayStore) and id(node) not in done:
+            done.add(id(node))
             if not node.flat:
-                node.indices = [_flat_index(params[node.array], node.indices)]
+                node.indices = [_flat_index(node.array, arrays[node.array], node.indices)]
             node.flat = False
 
     transform_ir(function, flat)
 
 
-def _flat_index(param: IRParam, indices: Sequence[Expression]) -> Expression:
+def _flat_index(
+    name: str, array: IRParam | LocalArray, indices: Sequence[Expression]
+) -> Expression:
     """``(i * n1 + j) * n2 + k``, or ``i * s0 + j * s1 + k * s2``; 0 without dimensions."""
-    assert param.dims is not None
+    assert array.dims is not None
     if not indices:
         return IRConstant(0, i64)
-    if param.is_strided:
-        flat, *rest = (
-            IRBinOp("*", index, IRStride(param.name, axis, i64), i64)
-            for axis, index in enumerate(indices)
-        )
-        for term in rest:
-            flat = IRBinOp("+", flat, term, i64)
+    if array.is_strided:
+        flat: Expression = IRConstant(0, i64)
+        for axis, index in enumerate(indices):
+            if not _is_zero(index):
+                term = IRBinOp("*", index, IRStride(name, axis, i64), i64)
+                flat = term if _is_zero(flat) else IRBinOp("+", flat, term, i64)
         return flat
     result, *others = indices
     for axis, index in enumerate(others, start=1):
-        row = IRBinOp("*", result, _extent(param.name, axis, param.dims[axis]), i64)
-        result = IRBinOp("+", row, index, i64)
+        result = _folded("+", _folded("*", result, _extent(name, axis, array.dims[axis])), index)
+    return result
+
+
+def _is_zero(node: Expression) -> bool:
+    return isinstance(node, IRConstant) and node.value == 0
+
+
+def _folded(op: str, left: Expression, right: Expression) -> Expression:
+    """``left op right``, where both are numbers their number."""
+    node = IRBinOp(op, left, right, i64)
+    result = fold(node) or node
+    assert isinstance(result, Expression)
     return result
 
 

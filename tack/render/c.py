@@ -39,10 +39,10 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
     loop = kernel_loop(function)
     names = Names(C.reserved)
     slots = SlotNames(function, loop, launch, names)
-    for name in (*loop.index_vars, *function.locals):
+    for name in (*loop.index_vars, *function.locals, *function.local_arrays):
         names.local(name)
     expressions = ExpressionWriter(C, slots)
-    writer = StatementWriter(C, expressions, names, function.locals)
+    writer = StatementWriter(C, expressions, names, function.locals, function.local_arrays)
     lines = parallel_loop(loop, writer, names, slots)
     parameters = slots.parameters(C)
     return fill(

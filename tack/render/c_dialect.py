@@ -78,6 +78,7 @@ C: Final = Dialect(
     },
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
     unaligned=_UNALIGNED,
+    clear="__builtin_memset({0}, 0, sizeof {0});",
     reserved=frozenset(_RESERVED.split())
     | _STDINT_MACROS
     | frozenset(_TYPES.values())

@@ -90,6 +90,7 @@ class Dialect:
     ``float_suffix``, ``infinity`` and ``not_a_number``: by the name of a float type.
     ``integer_literal``: (dtype name, digits) -> a literal that has exactly that type.
     ``least``: dtype name -> the least value of a signed type, which has no literal of its own.
+    ``clear``: an array's name -> the statement that makes it all zeros.
     ``unaligned``: dtype name -> the type of an element that may lie at any address.
     ``int_bits``: the width below which the language computes in ``int``.
     """
@@ -102,6 +103,7 @@ class Dialect:
     integer_literal: Mapping[str, str]
     least: Mapping[str, str]
     unaligned: Mapping[str, str]
+    clear: str
     reserved: frozenset[str]
     int_bits: int = 32
 

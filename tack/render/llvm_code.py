@@ -9,6 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from tack.model.dtypes import DType
+from tack.render.llvm_dialect import CLEAR
 from tack.render.names import ascii_identifier
 
 __all__ = ["BOOL", "INDEX", "POINTER", "VOID", "Code", "load", "value_type"]
@@ -88,6 +89,23 @@ class Code:
         place = self._entry.alloca(value_type(dtype), name=ascii_identifier(name))
         place.type = POINTER  # llvmlite would write the pointer of old, i64*
         return place
+
+    def array(self, name: str, dtype: DType, size: int) -> ir.Value:
+        """Memory for a local array."""
+        element = _BYTE if dtype.is_bool else value_type(dtype)
+        place = self._entry.alloca(ir.ArrayType(element, size), name=ascii_identifier(name))
+        place.type = POINTER
+        return place
+
+    def clear(self, address: ir.Value, size: int) -> None:
+        """Zeroes so many bytes."""
+        module = self.builder.module
+        function = module.globals.get(CLEAR)
+        if function is None:
+            kinds = [POINTER, _BYTE, INDEX, BOOL]
+            function = ir.Function(module, ir.FunctionType(VOID, kinds), CLEAR)
+        nothing = ir.Constant(_BYTE, 0)
+        self.builder.call(function, [address, nothing, self.index(size), ir.Constant(BOOL, 0)])
 
     def element(self, array: ir.Value, index: ir.Value, dtype: DType) -> ir.Value:
         """The address of an array's element."""

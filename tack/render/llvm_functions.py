@@ -130,7 +130,7 @@ def _write_loop(
             bindings.strides[function.params[number].name, rest[0]] = value
         else:
             bindings.values[function.params[number].name] = value
-    writer = StatementWriter(code, bindings, function.locals)
+    writer = StatementWriter(code, bindings, function.locals, function.local_arrays)
 
     def iteration(indices: Sequence[ir.Value], following: ir.Block) -> None:
         bindings.values.update(zip(loop.index_vars, indices, strict=True))

@@ -27,12 +27,14 @@ __all__ = ["Resolution", "resolve"]
 class Resolution(Record):
     """What the bundle of a kernel's package has for a call, and what can be launched if it has it.
 
-    ``signature`` is the call's, every dimension free; ``bundled`` says whether the package ships
+    ``given`` is the call's signature, with its extents; ``signature`` has every dimension free but
+    those that a variant compiled for the call must know. ``bundled`` says whether the package ships
     prebuilt variants at all.
     """
 
     explanation: Explanation
     signature: Signature
+    given: Signature
     bundled: bool
     launch: Launch | None = None
     launchable: _core.Launchable | None = None
@@ -54,16 +56,16 @@ def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
     try:
         index = index_for(definition)
     except BundleError as error:
-        return Resolution(replace(shown, notes=(str(error),)), free, bundled=True)
+        return Resolution(replace(shown, notes=(str(error),)), free, given, bundled=True)
     if index is None:
         package = definition.module.partition(".")[0]
         note = f"the package {package!r} ships no bundle (no _tack/manifest.json); build its wheel"
-        return Resolution(replace(shown, notes=(note,)), free, bundled=False)
+        return Resolution(replace(shown, notes=(note,)), free, given, bundled=False)
     entry = index.entry
     if entry is None or entry.parameters != definition.parameters:
         what = "has other parameters" if entry else "is not among the kernels"
         note = f"{definition.name} {what} of the bundle in {index.folder}"
-        return Resolution(replace(shown, notes=(note,)), free, bundled=True)
+        return Resolution(replace(shown, notes=(note,)), free, given, bundled=True)
     return _choose(definition, given, shown, index, entry)
 
 
@@ -99,7 +101,8 @@ def _choose(
         )
     shown = replace(shown, candidates=tuple(candidates))
     launch = None if chosen is None else chosen.launch
-    return Resolution(shown, _free(given), bundled=True, launch=launch, launchable=launchable)
+    free = _free(given)
+    return Resolution(shown, free, given, bundled=True, launch=launch, launchable=launchable)
 
 
 def _preference(variant: VariantEntry) -> tuple[int, int, int, str]:

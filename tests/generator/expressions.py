@@ -408,7 +408,7 @@ class Expressions:
     def _array_for(self, function: Function, scope: Scope) -> Array | None:
         """An array that a function can be given, if it takes one and there is one."""
         wanted = function.array
-        arrays = [] if wanted is None else [e for e in scope.arrays if e.kind == wanted.kind]
+        arrays = [] if wanted is None else [e for e in scope.arrays if e.fits(wanted)]
         return self.pick(arrays) if arrays else None
 
     def call(

@@ -33,6 +33,8 @@ _UNARY = {ast.USub: "negate", ast.Invert: "invert", ast.Not: "not"}
 _CALLS = {
     "abs": "abs",
     "len": "shape",
+    "local_array": "local array",
+    "local_array_like": "local array",
     "min": "extreme",
     "max": "extreme",
     "floor": "round",

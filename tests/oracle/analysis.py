@@ -19,6 +19,7 @@ from .flow import assigned_names, declared, goes_on
 from .source import Builtin, Device, parameters, resolve, syntax
 from .types import (
     BOOL,
+    DTYPES,
     I64,
     U64,
     ArrayType,
@@ -373,6 +374,8 @@ class _Rounds:
 
     def _call(self, node: ast.Call, statement: bool = False) -> Type | None:
         called = resolve(self.function, node.func)
+        if isinstance(called, Builtin) and called.name.startswith("local_array"):
+            return self._local_array(called.name, node)
         positional = [self._argument(each) for each in node.args]
         keywords = {each.arg or "": self._argument(each.value) for each in node.keywords}
         if None in positional or None in keywords.values():
@@ -395,6 +398,23 @@ class _Rounds:
         if result is None and not statement:
             raise OracleRefused(f"{called.function.__name__} gives no value")
         return result
+
+    def _local_array(self, name: str, node: ast.Call) -> Type | None:
+        first, *others = node.args
+        if name == "local_array":
+            (shape,) = others
+            return ArrayType(self._dtype(first), len(getattr(shape, "elts", [shape])))
+        like = self._argument(first)
+        if like is not None and not isinstance(like, ArrayType):
+            raise OracleRefused(f"{ast.unparse(first)} is no array")
+        dtypes = [self._dtype(each) for each in others]
+        return None if like is None else ArrayType((*dtypes, like.dtype)[0], like.rank)
+
+    def _dtype(self, node: ast.expr) -> Dtype:
+        found = resolve(self.function, node)
+        if not isinstance(found, Builtin) or found.name not in DTYPES:
+            raise OracleRefused(f"{ast.unparse(node)} is no dtype")
+        return DTYPES[found.name]
 
     def _argument(self, node: ast.expr) -> Type | None:
         if isinstance(node, ast.Name) and isinstance(self.locals.get(node.id), ArrayType):

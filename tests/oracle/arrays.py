@@ -11,7 +11,7 @@ from . import numbers, rules
 from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, is_integer
 from .values import Value, is_known, lift
 
-__all__ = ["Access", "Array", "OutOfBounds", "array_dtype", "checked_index"]
+__all__ = ["Access", "Array", "OutOfBounds", "array_dtype", "checked_index", "numpy_dtype"]
 
 Access = Callable[[str, int, int], None]
 """Told of every access: "load" or "store", the address, the number of bytes."""
@@ -30,6 +30,13 @@ def array_dtype(array: np.ndarray[Any, Any]) -> Dtype:
     if name not in DTYPES or not array.dtype.isnative:
         raise OracleRefused(f"an array of {array.dtype}")
     return DTYPES[name]
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """NumPy's dtype for the elements of an array."""
+    if name == "bool":
+        return np.dtype(bool)
+    return np.dtype(f"{name[0]}{int(name[1:]) // 8}")
 
 
 class _Shape(tuple[Value, ...]):

@@ -18,7 +18,7 @@ from .values import Value, cast, literal
 __all__ = ["WORDS", "Builtin", "Device", "parameters", "resolve", "spelled", "syntax", "unwrap"]
 
 _PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "len")
-WORDS = {*BUILTINS, "range", "ndrange"}
+WORDS = {*BUILTINS, "range", "ndrange", "local_array", "local_array_like"}
 """What the language defines under the name `tack`, bool without its underscore."""
 
 
