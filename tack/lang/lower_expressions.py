@@ -134,8 +134,10 @@ class ExpressionLowering(ArrayLowering):
             return self._static_value(node, node.id)
         meaning = self.meaning(node)
         if isinstance(meaning, ArrayParameter):
+            advice = "" if meaning.spec.rank else f": {node.id}[()]"
             raise self.refuse(
-                node, f"the array {node.id!r} has no value of its own; index an element of it"
+                node,
+                f"the array {node.id!r} has no value of its own; index an element of it{advice}",
             )
         if isinstance(meaning, IRConstant):
             return IRConstant(meaning.value, meaning.dtype, meaning.weak)

@@ -53,9 +53,9 @@ def decide(definition: KernelDefinition, args: tuple[object, ...]) -> Explanatio
     from tack.runtime import jit
 
     resolution = resolve(definition, args)
-    resolution = _specialized(definition, resolution)
     if resolution.launchable is not None:
         return _with_jit(resolution, False, "a prebuilt variant answers")
+    resolution = _specialized(definition, resolution)
     if jit_policy() == "forbid":
         return _with_jit(resolution, False, _FORBIDDEN)
     obstacle = jit.obstacle(definition)
