@@ -9,6 +9,7 @@ import textwrap
 from dataclasses import dataclass
 from types import ModuleType
 
+import array_refusals
 import pytest
 
 from tack.compile import generate
@@ -140,7 +141,6 @@ STATEMENTS = {
     "x[i] = x.shape": ("x.shape", "write .shape[k]"),
     "x[i] = x.shape[1]": ("x.shape[1]", "1 dimensions, so no .shape[1]"),
     "x[i] = x.shape[i]": ("x.shape[i]", "literal"),
-    "x[i] = x.size": ("x.size", "no .size"),
     "x[i] = i.real": ("i.real", "a number has no attribute"),
     "x[i] = i[0]": ("i[0]", "only arrays"),
     "x[i] = plain(i)": ("plain(i)", "decorate it @tack.func"),
@@ -150,7 +150,6 @@ STATEMENTS = {
     "x[i] = another(x)": ("another(x)", "a kernel cannot call a kernel"),
     "x[i] = missing(i)": ("missing", "'missing' is not defined"),
     "x[i] = i.f()": ("i.f", "cannot be called"),
-    "x[i] = len(x)": ("len(x)", "write .shape[0]"),
     "print(i)": ("print(i)", "not built yet"),
     "x[i] = round(x[i])": ("round(x[i])", "not built yet"),
     "x[i] = min(i)": ("min(i)", "2 values or more"),
@@ -338,6 +337,10 @@ APART = {
             x[i] = 1.0
     """: ("f32[:], i64", "calls no device functions"),
 }
+
+
+STATEMENTS |= array_refusals.STATEMENTS
+APART |= array_refusals.APART
 
 
 def _cases() -> list[Case]:
