@@ -208,9 +208,9 @@ def test_a_number_set_before_the_loop_is_known_while_compiling(load, monkeypatch
         """
         @tack.kernel
         def kernel(x):
-            n = 4
+            n, extra = x.ndim + 3, 0
             for i in range(x.shape[0]):
-                b = tack.local_array(tack.f32, n * 2)
+                b = tack.local_array(tack.f32, n * 2 + extra)
                 b[n] = 2.0
                 x[i] = b[n] + b.size
         """

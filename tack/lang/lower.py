@@ -180,9 +180,9 @@ class _KernelLowering(StatementLowering):
                     "elements and branches only in expressions; set this inside the loop",
                 )
             self.prologue.add(statement.target)
-            value = statement.value
-            if isinstance(value, IRConstant) and type(value.value) is int:
-                self.known[statement.target] = value.value
+            value = self.constant_of(statement.value)
+            if value is not None:
+                self.known[statement.target] = value
 
     def _parallel_loop(self, node: ast.For) -> IRParallelFor:
         if node.orelse:

@@ -194,7 +194,7 @@ class ArrayLowering(LoweringBase):
 
     def _extent(self, node: ast.expr) -> int:
         mark = len(self.out)
-        extent = self._constant(self.expression(node))
+        extent = self.constant_of(self.expression(node))
         if extent is None or len(self.out) != mark:
             raise self.refuse(
                 node,
@@ -205,7 +205,7 @@ class ArrayLowering(LoweringBase):
             raise self.refuse(node, f"an extent of a local array is 1 or more, not {extent}")
         return extent
 
-    def _constant(self, node: Expression) -> int | None:
+    def constant_of(self, node: Expression) -> int | None:
         """The value of an integer expression that is known now."""
         if isinstance(node, IRConstant):
             return node.value if type(node.value) is int else None
@@ -214,10 +214,10 @@ class ArrayLowering(LoweringBase):
         if isinstance(node, IRName):
             return self.known.get(node.name)
         if isinstance(node, IRUnaryOp) and node.op == "-":
-            operand = self._constant(node.operand)
+            operand = self.constant_of(node.operand)
             return None if operand is None else -operand
         if isinstance(node, IRBinOp) and node.op in _FOLDED:
-            left, right = self._constant(node.left), self._constant(node.right)
+            left, right = self.constant_of(node.left), self.constant_of(node.right)
             return None if left is None or right is None else _FOLDED[node.op](left, right)
         return None
 
