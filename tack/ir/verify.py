@@ -89,6 +89,7 @@ class _Verifier:
         self.arrays = function.arrays
         self.scalars = {p.name for p in function.params if not p.is_array}
         self.indices: set[str] = set()
+        self.made: set[str] = set()
         self.statements: set[int] = set()
         self.nodes: list[tuple[str, IRNode]] = []
 
@@ -218,9 +219,9 @@ class _Verifier:
         elif isinstance(statement, IRSequentialFor):
             self.binds(statement, statement.var, path, bound)
         elif isinstance(statement, IRLocalArray):
-            self.makes(statement, path, bound)
+            self.makes(statement, path)
         elif isinstance(statement, IRArrayStore):
-            self.made(statement, path, bound)
+            self.uses(statement, path)
         loops = in_loop or isinstance(statement, IRSequentialFor | IRWhile)
         for place, statements in lists:
             self.walk_body(statements, place, in_loop=loops, bound=bound)
@@ -232,21 +233,21 @@ class _Verifier:
             raise self.fail(statement, path, f"the parallel index {name!r} is assigned")
         bound.add(name)
 
-    def makes(self, statement: IRLocalArray, path: str, bound: set[str]) -> None:
+    def makes(self, statement: IRLocalArray, path: str) -> None:
         if statement.array not in self.function.local_arrays:
             raise self.fail(statement, path, f"{statement.array!r} is no local array")
-        if statement.array in bound:
+        if statement.array in self.made:
             raise self.fail(statement, path, f"{statement.array!r} is made twice")
-        bound.add(statement.array)
+        self.made.add(statement.array)
 
-    def made(self, node: IRArrayLoad | IRArrayStore, path: str, bound: set[str]) -> None:
-        if node.array in self.function.local_arrays and node.array not in bound:
+    def uses(self, node: IRArrayLoad | IRArrayStore, path: str) -> None:
+        if node.array in self.function.local_arrays and node.array not in self.made:
             raise self.fail(node, path, f"the array {node.array!r} is used before it is made")
 
     def reads(self, expression: Expression, root: str, bound: set[str]) -> None:
         for node in walk_ir(expression):
             if isinstance(node, IRArrayLoad) and node.array in self.function.local_arrays:
-                self.made(node, root, bound)
+                self.uses(node, root)
             if isinstance(node, IRTripCount):
                 message = "a trip count outside the parallel loop's extents"
             elif not isinstance(node, IRName) or self.is_bound(node.name, bound):
