@@ -112,15 +112,46 @@ bool has_dtype(const Parameter& parameter, const PyArrayObject_fields& array) {
   return has_number(parameter.type, array.descr->type_num) && array.descr->byteorder != NPY_OPPBYTE;
 }
 
+bool is_contiguous(const PyArrayObject_fields& array) { return (~array.flags & kContiguous) == 0; }
+
 bool has_layout(const Parameter& parameter, const PyArrayObject_fields& array) {
-  return array.nd == parameter.rank && (~array.flags & parameter.required_flags) == 0;
+  return array.nd == parameter.rank && (~array.flags & parameter.required_flags) == 0 &&
+         is_contiguous(array) == parameter.takes_contiguous;
 }
 
-bool pack_array(const Parameter& parameter, PyObject* object, PackedCall& call) {
+// Packs an array of any layout. Addresses are numbers here: strides may lead anywhere from `data`,
+// and those of an array without elements out of the address space. The number of elements.
+std::uint64_t pack_general(const Parameter& parameter, const PyArrayObject_fields& array,
+                           const AxisSlots* axes, PackedCall& call) {
+  auto low = reinterpret_cast<std::uintptr_t>(array.data);
+  std::uintptr_t high = low + parameter.item_size;
+  std::uint64_t elements = 1;
+  bool is_empty = false;
+  for (std::size_t i = 0; i < parameter.rank; ++i) {
+    const npy_intp extent = array.dimensions[i];
+    const npy_intp stride = array.strides[i];
+    call.slots[axes[i].extent].i64 = extent;
+    call.slots[axes[i].stride].i64 = stride;
+    elements *= static_cast<std::uint64_t>(extent);
+    is_empty |= extent == 0;
+    (stride < 0 ? low : high) +=
+        static_cast<std::uintptr_t>(extent - 1) * static_cast<std::uintptr_t>(stride);
+  }
+  call.slots[parameter.slot].ptr = array.data;
+  call.slots[parameter.range].u64 = low;
+  call.ends[parameter.range] = reinterpret_cast<const char*>(is_empty ? low : high);
+  return elements;
+}
+
+bool pack_array(const Launchable& variant, const Parameter& parameter, PyObject* object,
+                PackedCall& call) {
   if (!is_ndarray(object)) return false;
   const PyArrayObject_fields& array = array_fields(object);
   if (!has_dtype(parameter, array) || !has_layout(parameter, array)) return false;
-  call.elements += pack_fields(parameter, array, call);
+  call.elements +=
+      parameter.kind == Parameter::Kind::general
+          ? pack_general(parameter, array, variant.axes().data() + parameter.axes, call)
+          : pack_fields(parameter, array, call);
   return true;
 }
 
@@ -129,7 +160,7 @@ bool pack_parameters(const Launchable& variant, std::size_t begin, std::size_t e
   for (std::size_t i = begin; i < end; ++i) {
     const Parameter& parameter = variant[i];
     const bool fits = parameter.is_array()
-                          ? pack_array(parameter, arguments[i], call)
+                          ? pack_array(variant, parameter, arguments[i], call)
                           : pack_scalar(parameter, arguments[i], call.slots[parameter.slot]);
     if (!fits) return false;
   }
@@ -161,7 +192,8 @@ std::uint64_t hash_of(PyObject* const* arguments, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     DType type;
     if (is_ndarray(arguments[i]) && array_dtype(arguments[i], &type)) {
-      hash.add_array(type, static_cast<std::size_t>(array_fields(arguments[i]).nd));
+      const PyArrayObject_fields& array = array_fields(arguments[i]);
+      hash.add_array(type, static_cast<std::size_t>(array.nd), is_contiguous(array));
     } else {
       hash.add_scalar();
     }

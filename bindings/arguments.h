@@ -16,11 +16,16 @@ namespace tack {
 
 // The arguments of one call in a kernel's terms. Lives on the stack; only what is used is written.
 struct PackedCall {
-  tack_slot slots[kMaxSlots + 1];  // the last one used is the sink
+  // The sink follows the last slot of the kernel, and the ranges of general arrays follow the sink:
+  // in `slots` where their lowest byte is, in `ends` what follows their highest.
+  static constexpr std::size_t kSize = kMaxSlots + 1 + 128;
+  static_assert(kMaxParameters < 128);
+
+  tack_slot slots[kSize];
   // Addresses that are equal modulo 4096 hold each other up, so the two tables keep off each other.
-  char apart[2048];
-  const char* ends[kMaxSlots + 1];  // of the bytes behind each pointer
-  std::uint64_t elements;           // of all arrays
+  char apart[1024];
+  const char* ends[kSize];  // of the bytes behind each pointer
+  std::uint64_t elements;   // of all arrays
 };
 
 // Whether the arguments, one for each parameter, fit the variant; packs them.

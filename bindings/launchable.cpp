@@ -56,19 +56,19 @@ Parameter unplaced_parameter(Parameter::Kind kind, DType type) {
   result.kind = kind;
   result.type = type;
   result.slot = kUnset;
-  std::fill(std::begin(result.extents), std::end(result.extents), kUnset);
   return result;
 }
 
-Parameter array_parameter(const Items& entry) {
-  entry.expect_size(4);
+Parameter array_parameter(const Items& entry, const std::string& where) {
+  entry.expect_size(5);
   const DType type = entry.dtype(1);
-  const auto rank = static_cast<std::uint8_t>(entry.integer(2, 1, kMaxRank));
-  Parameter array =
-      unplaced_parameter(rank == 1 ? Parameter::Kind::vector : Parameter::Kind::array, type);
-  array.rank = rank;
-  array.required_flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-  array.plain_type = numpy().ndarray;
+  const std::string_view layout = entry.text(4);
+  if (layout != "contiguous" && layout != "strided") {
+    refuse(where, "'" + std::string(layout) + "' is neither contiguous nor strided");
+  }
+  Parameter array = unplaced_parameter(Parameter::Kind::general, type);
+  array.rank = static_cast<std::uint8_t>(entry.integer(2, 0, kMaxRank));
+  array.takes_contiguous = layout == "contiguous";
   array.descr =
       type == DType::bf16 ? bfloat16_descr() : numpy().descr[static_cast<std::size_t>(type)];
   array.item_size = facts(type).bytes;
@@ -135,10 +135,12 @@ void Launchable::read_parameters(nb::handle params) {
     const std::string_view form = entry.text(0);
     Parameter& target = parameter(i);
     if (form == "array") {
-      target = array_parameter(entry);
+      target = array_parameter(entry, where);
+      target.axes = static_cast<std::uint16_t>(axes_.size());
+      axes_.resize(axes_.size() + target.rank, {kUnset, kUnset});
       read_pins(entry[3], i, target.rank);
       has_f64_array |= target.type == DType::f64;
-      hash.add_array(target.type, target.rank);
+      hash.add_array(target.type, target.rank, target.takes_contiguous);
     } else if (form == "scalar") {
       target = scalar_parameter(entry);
       hash.add_scalar();
@@ -177,10 +179,37 @@ void Launchable::read_slots(nb::handle slots) {
   const auto sink_if_unset = [sink](std::uint16_t& slot) {
     if (slot == kUnset) slot = sink;
   };
+  auto ranges = static_cast<std::uint16_t>(sink + 1);
   for (std::size_t i = 0; i < size_; ++i) {
     sink_if_unset(parameter(i).slot);
-    for (std::uint16_t& slot : parameter(i).extents) sink_if_unset(slot);
+    if (parameter(i).is_array()) settle_kind(parameter(i), ranges);
   }
+  for (AxisSlots& axis : axes_) {
+    sink_if_unset(axis.extent);
+    sink_if_unset(axis.stride);
+  }
+  for (std::size_t i = 0; i < size_; ++i) {
+    Parameter& array = parameter(i);
+    for (std::size_t axis = 0; axis < kMaxPlainRank; ++axis) {
+      const bool has = array.is_array() && axis < array.rank;
+      array.extents[axis] = has ? axes_[array.axes + axis].extent : sink;
+    }
+  }
+}
+
+// Makes an array plain if the warm path can take it; `ranges` is the next free slot for the range
+// of one that is not.
+void Launchable::settle_kind(Parameter& array, std::uint16_t& ranges) {
+  const auto first = axes_.begin() + array.axes;
+  const bool has_strides = std::any_of(first, first + array.rank,
+                                       [](const AxisSlots& axis) { return axis.stride != kUnset; });
+  if (!array.takes_contiguous || has_strides || array.rank == 0 || array.rank > kMaxPlainRank) {
+    array.range = ranges++;
+    return;
+  }
+  array.kind = array.rank == 1 ? Parameter::Kind::vector : Parameter::Kind::array;
+  array.required_flags = kContiguous;
+  array.plain_type = numpy().ndarray;
 }
 
 void Launchable::read_slot(const Items& entry, const std::string& where, std::uint16_t slot) {
@@ -191,8 +220,8 @@ void Launchable::read_slot(const Items& entry, const std::string& where, std::ui
     loop_slots_.push_back({slot, static_cast<std::uint16_t>(loop)});
     return;
   }
-  if (form != "pointer" && form != "extent" && form != "scalar") {
-    refuse(where, "'" + std::string(form) + "' is not pointer, extent, scalar or loop");
+  if (form != "pointer" && form != "extent" && form != "stride" && form != "scalar") {
+    refuse(where, "'" + std::string(form) + "' is not pointer, extent, stride, scalar or loop");
   }
   entry.expect_size(form == "pointer" ? 2 : 3);
   Parameter& source = parameter(entry.index(1, size_));
@@ -200,8 +229,12 @@ void Launchable::read_slot(const Items& entry, const std::string& where, std::ui
   if (is_array != (form != "scalar")) {
     refuse(where, is_array ? "its parameter is an array" : "its parameter is a scalar");
   }
+  if (form == "stride") {
+    assign(axes_[source.axes + entry.index(2, source.rank)].stride, slot);
+    return;
+  }
   if (form == "extent") {
-    assign(source.extents[entry.index(2, source.rank)], slot);
+    assign(axes_[source.axes + entry.index(2, source.rank)].extent, slot);
     readable_[slot] = {SlotAccess::Kind::exact, DType::i64};
     return;
   }
@@ -237,7 +270,7 @@ void Launchable::read_written(nb::handle written) {
   for (std::size_t i = 0; i < size_; ++i) {
     for (std::size_t j = i + 1; j < size_; ++j) {
       if (is_accessed(i) && is_accessed(j) && (is_written[i] || is_written[j])) {
-        add_hazard({parameter(i).slot, parameter(j).slot});
+        add_hazard({place_of(i), place_of(j)});
       }
     }
   }
@@ -249,6 +282,11 @@ void Launchable::add_hazard(ArrayPair pair) {
   } else {
     rest_hazards_.push_back(pair);
   }
+}
+
+std::uint16_t Launchable::place_of(std::size_t index) const {
+  const Parameter& array = (*this)[index];
+  return array.kind == Parameter::Kind::general ? array.range : array.slot;
 }
 
 // Whether the kernel is given the pointer of a parameter: it may also ask for extents alone.

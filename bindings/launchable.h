@@ -19,15 +19,19 @@ namespace tack {
 
 inline constexpr std::size_t kMaxParameters = 127;
 inline constexpr std::size_t kMaxSlots = 511;  // a pointer and three extents each, and the loops
-inline constexpr std::size_t kMaxRank = 3;
+inline constexpr std::size_t kMaxRank = 8;
+inline constexpr std::size_t kMaxPlainRank = 3;  // of the arrays that the warm path takes
 
 // What one argument must be and where its parts go. Parts that the variant does not use go to the
 // sink, the slot after the last one, so that packing needs no branch.
 struct Parameter {
-  // Arrays of rank 1 are a kind of their own, since they are most arrays; `end` follows the last.
+  // Most arrays are contiguous ones of rank 1, a kind of their own, then those of rank 2 and 3. A
+  // `general` one is any other, or one whose strides are asked for; the warm path takes none of
+  // them. `end` follows the last parameter.
   enum class Kind : std::uint8_t {
     vector,
     array,
+    general,
     f32,
     f64,
     narrow_float,
@@ -38,18 +42,27 @@ struct Parameter {
     end
   };
 
-  bool is_array() const { return kind <= Kind::array; }
+  bool is_array() const { return kind <= Kind::general; }
 
   PyTypeObject* plain_type;    // of arguments that the warm path takes
   const PyArray_Descr* descr;  // arrays: the one that almost all of the dtype have, or null
-  int required_flags;          // arrays, as the next three
+  int required_flags;          // arrays, as the next four
   std::uint8_t rank;
   std::uint8_t item_size;
   DType type;
   Kind kind = Kind::end;
-  bool annotated;                   // scalars: converts within the real numbers, range-checked
-  std::uint16_t slot;               // of the scalar or the pointer
-  std::uint16_t extents[kMaxRank];  // slots
+  bool takes_contiguous;  // it takes those and no other arrays, or every other array and not those
+  bool annotated;         // scalars: converts within the real numbers, range-checked
+  std::uint16_t slot;     // of the scalar or the pointer
+  std::uint16_t extents[kMaxPlainRank];  // slots, of a vector or array
+  std::uint16_t axes;                    // arrays: where theirs begin in Launchable::axes()
+  std::uint16_t range;  // general: behind the sink, where the lowest and highest addresses are kept
+};
+
+// Where the launcher writes what it finds along one axis of an array.
+struct AxisSlots {
+  std::uint16_t extent;
+  std::uint16_t stride;  // in bytes
 };
 
 // An extent that the variant was compiled for.
@@ -69,7 +82,8 @@ struct LoopSlot {
   std::uint16_t loop;
 };
 
-// The pointer slots of two arrays that the kernel accesses, of which it writes at least one.
+// The slots that say where two arrays lie which the kernel accesses, and writes at least one of: of
+// the pointer, or the range of a general one.
 struct ArrayPair {
   std::uint16_t first;
   std::uint16_t second;
@@ -96,6 +110,7 @@ class Launchable {
   bool is_simple() const { return is_simple_; }
   std::size_t slot_of_extent() const { return slot_of_extent_; }  // of a simple one
 
+  const std::vector<AxisSlots>& axes() const { return axes_; }
   const std::vector<Pin>& pins() const { return pins_; }
   const std::vector<SlotCopy>& copies() const { return copies_; }
   const std::vector<LoopSlot>& loop_slots() const { return loop_slots_; }
@@ -123,7 +138,9 @@ class Launchable {
   void add_hazard(ArrayPair pair);
   void read_slots(nb::handle slots);
   void read_slot(const Items& entry, const std::string& where, std::uint16_t slot);
+  void settle_kind(Parameter& array, std::uint16_t& ranges);
   bool is_accessed(std::size_t index) const;
+  std::uint16_t place_of(std::size_t index) const;
   void assign(std::uint16_t& target, std::uint16_t slot);
   Parameter& parameter(std::size_t index) {
     return index < kInline ? first_[index] : rest_[index - kInline];
@@ -141,6 +158,7 @@ class Launchable {
   std::size_t size_ = 0;
   std::vector<Parameter> rest_;
   std::vector<ArrayPair> rest_hazards_;
+  std::vector<AxisSlots> axes_;  // of every array, one after the other
   std::vector<Pin> pins_;
   std::vector<SlotCopy> copies_;
   std::vector<LoopSlot> loop_slots_;

@@ -54,6 +54,9 @@ inline constexpr TypeNumbers type_numbers(DType type) {
   return {-1, -1};
 }
 
+// What the flags of an array with the elements one after the other in C order have, each aligned.
+inline constexpr int kContiguous = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+
 inline const PyArrayObject_fields& array_fields(PyObject* array) {
   return *reinterpret_cast<const PyArrayObject_fields*>(array);
 }

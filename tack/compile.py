@@ -14,7 +14,7 @@ from tack.ir.traversal import kernel_loop
 from tack.ir.verify import verify_ir
 from tack.model.errors import TOO_DEEP, CompileError
 from tack.model.keys import digest, source_key
-from tack.model.launch import Launch
+from tack.model.launch import MAX_SLOTS, Launch
 from tack.model.variant import Variant
 from tack.passes.host import host_program
 from tack.passes.pack import Layout, pack
@@ -98,6 +98,12 @@ def plan_launch(
 
     A ``noalias`` entry exists where the kernel writes an array while it uses another one.
     """
+    if len(layout.slots) > MAX_SLOTS:
+        raise function.positions.refuse(
+            function,
+            f"a launch passes {MAX_SLOTS} values at most, and the pointers, extents, strides and "
+            f"scalars of this kernel are {len(layout.slots)}; make two kernels of it",
+        )
     pointers = [slot for slot in layout.slots if slot[0] == "pointer"]
     flavours = ["general"]
     if layout.written and len(pointers) > 1:

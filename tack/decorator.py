@@ -22,9 +22,9 @@ def kernel(
 ) -> _core.Kernel | Callable[[Callable[..., Any]], _core.Kernel]:
     """Makes a kernel of a Python function.
 
-    A call picks the prebuilt variant for its arguments: NumPy arrays that are C-contiguous,
-    aligned and of native byte order (rank 1 to 3; any integer type, float32 or float64), and
-    scalars. The source is read when something first needs it, never here.
+    A call picks the prebuilt variant for its arguments: NumPy arrays of any layout and of native
+    byte order (up to 8 dimensions; any integer type, float32 or float64), and scalars. The source
+    is read when something first needs it, never here.
 
     Args:
         function: The function; its one outermost loop is the parallel one.

@@ -45,6 +45,7 @@ _CHAPTERS = {
     "lang/lower_expressions.py": "Expressions",
     "lang/lower_calls.py": "Calls",
     "lang/lower_templates.py": "Templates",
+    "lang/lower_arrays.py": "Arrays",
     "passes/infer.py": "Types of locals",
     "passes/lattice.py": "Types of operands",
     "passes/expressions.py": "Literals",

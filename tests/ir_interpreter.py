@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from tack.ir import nodes as ir
-from tack.model.dtypes import DType
+from tack.model.dtypes import DType, numpy_name
 
 __all__ = ["EndlessLoop", "UndefinedBehaviour", "evaluate", "run"]
 
@@ -346,11 +346,11 @@ class Compiler:
         indices, name = [self.expression(index) for index in node.indices], node.array
 
         def place(env: Env) -> tuple[int, ...]:
-            at = tuple(index(env) for index in indices)
-            for index, extent in zip(at, env[name].shape, strict=True):
+            at, shape = tuple(index(env) for index in indices), env[name].shape
+            for index, extent in zip(at, (env[name].size,) if node.flat else shape, strict=True):
                 if not 0 <= index < extent:
-                    raise UndefinedBehaviour(f"{name}{list(at)} outside {env[name].shape}")
-            return at
+                    raise UndefinedBehaviour(f"{name}{list(at)} outside {shape}")
+            return tuple(map(int, np.unravel_index(at[0], shape))) if node.flat else at
 
         return place
 
@@ -407,6 +407,14 @@ class Compiler:
             new, old = np.asarray(value(env)).astype(dtype)[()], env[name][at]
             env[name][at] = atomically(op, old, new, expected)
             env[target] = old if isinstance(old, np.floating) else int(old)
+
+        return run
+
+    def IRLocalArray(self, node: ir.IRLocalArray) -> Run:
+        name, array = node.array, self.function.local_arrays[node.array]
+
+        def run(env: Env) -> None:
+            env[name] = np.zeros(array.dims, numpy_name(array.dtype))
 
         return run
 

@@ -110,9 +110,14 @@ def library() -> _core.Library:
     return _core.Library(str(path()))
 
 
-def array(dtype: str = "f32", rank: int = 1, pins: Sequence[int] | None = None) -> tuple[Any, ...]:
+def array(
+    dtype: str = "f32",
+    rank: int = 1,
+    pins: Sequence[int] | None = None,
+    layout: str = "contiguous",
+) -> tuple[Any, ...]:
     """The record of an array parameter."""
-    return ("array", dtype, rank, tuple(pins) if pins else (-1,) * rank)
+    return ("array", dtype, rank, tuple(pins) if pins else (-1,) * rank, layout)
 
 
 def scalar(dtype: str, annotated: bool = False) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ import textwrap
 from dataclasses import dataclass
 from types import ModuleType
 
+import array_refusals
 import pytest
 
 from tack.compile import generate
@@ -145,7 +146,6 @@ STATEMENTS = {
     "x[i] = x.shape": ("x.shape", "write .shape[k]"),
     "x[i] = x.shape[1]": ("x.shape[1]", "1 dimensions, so no .shape[1]"),
     "x[i] = x.shape[i]": ("x.shape[i]", "literal"),
-    "x[i] = x.size": ("x.size", "no .size"),
     "x[i] = i.real": ("i.real", "a number has no attribute"),
     "x[i] = i[0]": ("i[0]", "only arrays"),
     "x[i] = plain(i)": ("plain(i)", "decorate it @tack.func"),
@@ -155,7 +155,6 @@ STATEMENTS = {
     "x[i] = another(x)": ("another(x)", "a kernel cannot call a kernel"),
     "x[i] = missing(i)": ("missing", "'missing' is not defined"),
     "x[i] = i.f()": ("i.f", "cannot be called"),
-    "x[i] = len(x)": ("len(x)", "write .shape[0]"),
     "print(i)": ("print(i)", "not built yet"),
     "x[i] = round(x[i], 2)": ("round(x[i], 2)", "round takes 1 value, not 2"),
     "x[i] = math.isnan(x[i])": ("math.isnan(x[i])", "write tack.isnan"),
@@ -429,6 +428,10 @@ TEMPLATE_LOOPS: dict[str, tuple[str, str]] = {
     "for i, j, k in grid:": ("i, j, k", "grid has 2 extents, so its loop gives 2 indices"),
     "for i in grid.inner:": ("grid.inner", "grid.inner (Holder) declares no extents"),
 }
+
+
+STATEMENTS |= array_refusals.STATEMENTS
+APART |= array_refusals.APART
 
 
 def _cases() -> list[Case]:

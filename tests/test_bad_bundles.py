@@ -258,8 +258,8 @@ for _ in range(200):
         rows.append(random.choice([0, 1, -1]))
     try:
         plan = index.Bundle.from_json(changed, "here").kernels[0].variants[0].launch
-        _core.Launchable(params=[("array", "f32", 1, (-1,))], slots=plan.slots, host=plan.host,
-            written=plan.written, general=1, noalias=0, label="", keepalive=None)
+        _core.Launchable(params=[("array", "f32", 1, (-1,), "contiguous")], slots=plan.slots,
+            host=plan.host, written=plan.written, general=1, noalias=0, label="", keepalive=None)
     except (ValueError, TypeError, OverflowError, index.BundleError):
         pass
 print("alive")

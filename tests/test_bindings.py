@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from typing import Any
@@ -89,6 +90,66 @@ def test_any_number_of_parameters(count: int) -> None:
             called(*values[:-1], "wrong")
 
 
+STRIDED_SLOTS = [
+    ("pointer", 0),
+    ("extent", 0, 0),
+    ("stride", 0, 0),
+    ("extent", 0, 1),
+    ("stride", 0, 1),
+]
+
+
+@pytest.mark.parametrize("rank", range(9))
+@pytest.mark.parametrize("layout", ["contiguous", "strided"])
+def test_every_rank_and_layout_reaches_its_slots(rank: int, layout: str) -> None:
+    x = np.zeros(tuple(range(2, 2 + rank)), "i2")
+    if layout == "strided":
+        x = np.frombuffer(bytearray(x.nbytes + 1), "i2", x.size, 1).reshape(x.shape)
+    slots = [("pointer", 0)]
+    slots += [(what, 0, axis) for axis in range(rank) for what in ("extent", "stride")]
+    called = native.kernel(one, make([array("i16", rank, layout=layout)], slots=slots))
+    spy = native.spied()
+    for _ in range(2):
+        spy.clear(slots=len(slots))
+        called(x)
+        wanted = [each for pair in zip(x.shape, x.strides, strict=True) for each in pair]
+        assert spy.slots(len(slots)) == [x.ctypes.data, *wanted]
+
+
+def test_strides_of_any_sign_and_size_are_taken() -> None:
+    buffer = np.zeros((6, 7), "f4")
+    fields = np.zeros((3, 2), [("a", "u1"), ("b", "f4")])["b"]
+    called = native.kernel(one, make([array(rank=2, layout="strided")], slots=STRIDED_SLOTS))
+    spy = native.spied()
+    for x in (buffer.T, buffer[::-1, ::-2], np.broadcast_to(buffer[0], (3, 7)), fields):
+        spy.clear(slots=5)
+        called(x)
+        wanted = [x.shape[0], x.strides[0], x.shape[1], x.strides[1]]
+        assert spy.slots(5) == [x.ctypes.data, *(each % 2**64 for each in wanted)]
+
+
+def test_a_record_takes_arrays_of_one_layout_alone() -> None:
+    records = [
+        make([array(layout=layout), array(layout=other)], label=f"{layout}, {other}")
+        for layout in ("contiguous", "strided")
+        for other in ("contiguous", "strided")
+    ]
+    found: list[str] = []
+
+    def on_miss(_: _core.Kernel, arguments: tuple[Any, ...]) -> _core.Launchable:
+        plain = [each.flags.c_contiguous for each in arguments]
+        found.append(", ".join("contiguous" if each else "strided" for each in plain))
+        return next(each for each in records if each.label == found[-1])
+
+    called = native.kernel(two, on_miss=on_miss)
+    x = np.zeros(8, "f4")
+    for _ in range(2):  # nothing that was found for one layout answers another, in any order
+        for a in (x[::2], x):
+            for b in (x, x[::2]):
+                called(a, b)
+    assert sorted(found) == sorted(each.label for each in records)
+
+
 def refused_arrays() -> dict[str, Any]:
     good = np.zeros(8, "f4")
     read_only = good.copy()
@@ -98,6 +159,7 @@ def refused_arrays() -> dict[str, Any]:
         "an integer dtype of the same width": good.astype("i4"),
         "foreign byte order": good.astype(good.dtype.newbyteorder("S")),
         "rank 0": np.zeros((), "f4"),
+        "rank 9": good.reshape(2, 2, 2, 1, 1, 1, 1, 1, 1),
         "rank 2": good.reshape(2, 4),
         "rank 4": good.reshape(2, 2, 2, 1),
         "every second element": good[::2],
@@ -394,6 +456,45 @@ def test_the_noalias_entry_needs_written_arrays_that_share_no_byte(
         spy.clear(slots=0)
         called(*arrays)
         assert (spy.calls, spy.noalias_calls) == (1, int(safe))
+
+
+RANGES = st.tuples(
+    st.integers(0, 40),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-12, 12)), max_size=3),
+    st.sampled_from(["u1", "i2", "f4"]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(RANGES, min_size=2, max_size=2), st.sets(st.integers(0, 1)))
+@example([(0, [(3, 2)], "u1"), (1, [(3, 2)], "u1")], {0})  # they interlock, and share no byte
+def test_the_range_of_a_strided_array_is_from_its_lowest_byte_to_its_highest(
+    views: list[tuple[int, list[tuple[int, int]], str]], written: set[int]
+) -> None:
+    buffer = np.zeros(160, "u1")
+    arrays, params, touched = [], [], []
+    for start, axes, dtype in views:
+        shape, strides = [n for n, _ in axes], [step for _, step in axes]
+        # Where axes lie decides alone, so some reach over the ends of the buffer: nothing is read.
+        view = np.lib.stride_tricks.as_strided(buffer[start + 60 :][:4].view(dtype), shape, strides)
+        arrays.append(view)
+        layout = "contiguous" if view.flags.c_contiguous and view.flags.aligned else "strided"
+        params.append(array(NAMES[dtype], len(shape), layout=layout))
+        places = [
+            sum(p)
+            for p in itertools.product(*(range(0, n * s, s) if s else [0] * n for n, s in axes))
+        ]
+        low, high = (min(places), max(places) + view.itemsize) if view.size else (0, 0)
+        touched.append(set(range(start + low, start + high)))
+    slots = [("pointer", 0), ("pointer", 1)]
+    record = make(params, slots=slots, written=sorted(written), noalias="spy_noalias")
+    called = native.kernel(two, record)
+    spy = native.spied()
+    for _ in range(2):
+        spy.clear(slots=2)
+        called(*arrays)
+        assert spy.slots(2) == [each.ctypes.data for each in arrays]
+        assert (spy.calls, spy.noalias_calls) == (1, int(not (written and touched[0] & touched[1])))
 
 
 def test_overlap_is_checked_on_the_warm_path_too() -> None:

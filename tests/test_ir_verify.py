@@ -12,6 +12,7 @@ from tack.ir.verify import STAGES, verify_ir
 from tack.model.dtypes import DType, bool_, f32, i8, i32, i64, u8
 from tack.model.errors import IRVerificationError
 
+LOCAL = {"b": ir.LocalArray(i64, (3,))}
 Make = Callable[[], ir.IRFunction]
 
 
@@ -126,11 +127,11 @@ BROKEN: list[tuple[str, str, str, str, Make]] = [
         lambda: kernel([ir.IRParam("n")], []),
     ),
     (
-        "'x' has 4 dimensions",
+        "'x' has 9 dimensions",
         "IRParam",
         "params[0]",
         "lowered",
-        lambda: kernel([array("x", f32, None, None, None, None)], []),
+        lambda: kernel([array("x", f32, *[None] * 9)], []),
     ),
     ("break outside", "IRBreak", "body[0].body[0]", "lowered", lambda: typed(ir.IRBreak())),
     (
@@ -283,11 +284,76 @@ BROKEN: list[tuple[str, str, str, str, Make]] = [
         lambda: valued(ir.IRCall("min", [one()], i64)),
     ),
     (
-        "'n' is no array parameter",
+        "'n' is no array",
         "IRArrayLoad",
         "body[0].body[0].value",
         "lowered",
         lambda: valued(ir.IRArrayLoad("n", [one()], i64)),
+    ),
+    (
+        "'x' is no local array",
+        "IRLocalArray",
+        "body[0].body[0]",
+        "lowered",
+        lambda: kernel([array("x")], [ir.IRLocalArray("x")]),
+    ),
+    (
+        "'b' is made twice",
+        "IRLocalArray",
+        "body[0].body[1]",
+        "lowered",
+        lambda: kernel(
+            [array("x")], [ir.IRLocalArray("b"), ir.IRLocalArray("b")], local_arrays=LOCAL
+        ),
+    ),
+    (
+        "the array 'b' is used before it is made",
+        "IRArrayStore",
+        "body[0].body[0]",
+        "lowered",
+        lambda: kernel(
+            [array("x")],
+            [ir.IRArrayStore("b", [one()], one()), ir.IRLocalArray("b")],
+            local_arrays=LOCAL,
+        ),
+    ),
+    (
+        "'b' is no array parameter",
+        "IRDimSize",
+        "body[0].body[1].value",
+        "lowered",
+        lambda: kernel(
+            [array("x")],
+            [ir.IRLocalArray("b"), ir.IRAssign("t", ir.IRDimSize("b", 0, i64), i64)],
+            local_arrays=LOCAL,
+        ),
+    ),
+    (
+        "'x' is no strided array parameter",
+        "IRStride",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRStride("x", 0, i64)),
+    ),
+    (
+        "a stride before the indices are packed",
+        "IRStride",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: kernel(
+            [ir.IRParam("x", i64, (None,), True)],
+            [ir.IRAssign("t", ir.IRStride("x", 0, i64), i64)],
+        ),
+    ),
+    (
+        "'x' has no flat index here",
+        "IRArrayLoad",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: kernel(
+            [ir.IRParam("x", i64, (None, None), True)],
+            [ir.IRAssign("t", ir.IRArrayLoad("x", [one()], i64, flat=True), i64)],
+        ),
     ),
     (
         "2 indices of 'x', not 1",

@@ -392,6 +392,21 @@ def test_a_product_runs_over_all_its_names(tmp_path):
     ]
 
 
+def test_layouts_and_ranks_stand_in_rows_and_products(tmp_path):
+    rows = '"f32, T[:, :; strided], T[:, 3; strided], T[()]", "f32, T[:], T[:], T[:, :, :, :, :]"'
+    manifest = VALID.replace('"f32, f32[:], f32[:], f32[:]"', rows)
+    kernels = "import tack\n\n@tack.kernel\ndef saxpy(a: tack.f32, x, y, out):\n"
+    kernels += "    for i in range(x.size):\n        out.flat[i] = x.flat[i]\n"
+    project = Project(tmp_path, {"kernels": kernels}, manifest + '    where.T = ["f32", "u8"]\n')
+    signatures = [str(s.variant.signature) for unit in project.plan().units for s in unit.sources]
+    assert signatures == [
+        "f32, f32[:, :; strided], f32[:, 3; strided], f32[()]",
+        "f32, u8[:, :; strided], u8[:, 3; strided], u8[()]",
+        "f32, f32[:], f32[:], f32[:, :, :, :, :]",
+        "f32, u8[:], u8[:], u8[:, :, :, :, :]",
+    ]
+
+
 def test_a_package_that_is_not_there(tmp_path):
     project = Project(tmp_path, manifest=VALID.replace('package = "NAME"', 'package = "nope"'))
     project.write_manifest(

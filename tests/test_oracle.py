@@ -247,6 +247,7 @@ def test_an_integer_meets_a_float_and_becomes_it() -> None:
 
 
 def test_literals_take_the_type_that_holds_them() -> None:
+    DEFAULT_FLOAT.set(F32)
     assert (Value(U8, 250) + literal(10)).payload == 4
     wide = Value(U8, 250) + literal(300)
     assert (wide.type, wide.payload) == (I64, 550)

@@ -33,6 +33,7 @@ from tack.ir.nodes import (
     IRFunction,
     IRIfExp,
     IRName,
+    IRStride,
     IRUnaryOp,
 )
 from tack.ir.positions import Positions
@@ -67,6 +68,12 @@ class PlainNames:
 
     def extent(self, array: str, dim: int) -> str:
         return f"{array}_shape_{dim}"
+
+    def stride(self, array: str, dim: int) -> str:
+        return f"{array}_stride_{dim}"
+
+    def strided(self, array: str) -> DType | None:
+        return f32 if array == "any" else None
 
 
 def write(expression: Expression, prefix: str = "") -> str:
@@ -203,6 +210,11 @@ def test_parentheses_are_those_that_are_needed() -> None:
         "m[a * m_shape_1 + b]": IRArrayLoad(
             "m", [op("+", op("*", A, IRDimSize("m", 1, i64)), B)], f32
         ),
+        "*(tack_any_f32 *)(any + a * any_stride_0 + b)": IRArrayLoad(
+            "any", [op("+", op("*", A, IRStride("any", 0, i64)), B)], f32
+        ),
+        "*(tack_any_f32 *)any * x": op("*", IRArrayLoad("any", [IRConstant(0, i64)], f32), X),
+        "*(tack_any_f32 *)(any + (-a))": IRArrayLoad("any", [IRUnaryOp("-", A, i64)], f32),
         "__builtin_fmaf(x, y, -z)": IRCall("fma", [X, Y, IRUnaryOp("-", Z, f32)], f32),
     }
     assert {write(tree): text for text, tree in cases.items()} == {t: t for t in cases}

@@ -7,12 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tack.model.dtypes import DTYPES, promote
-from tack.model.signature import ArraySpec, ScalarSpec, Signature
+from tack.model.signature import MAX_RANK, ArraySpec, ScalarSpec, Signature
 from tack.model.targets import CPU_LEVELS, Target
 
-dims = st.lists(st.none() | st.integers(0, 2**40), min_size=1, max_size=3).map(tuple)
+dims = st.lists(st.none() | st.integers(0, 2**40), max_size=MAX_RANK).map(tuple)
 specs = st.builds(ScalarSpec, st.sampled_from(list(DTYPES.values()))) | st.builds(
-    ArraySpec, st.sampled_from(list(DTYPES.values())), dims
+    ArraySpec,
+    st.sampled_from(list(DTYPES.values())),
+    dims,
+    st.sampled_from(["contiguous", "strided"]),
 )
 signatures = st.lists(specs, max_size=6).map(lambda s: Signature(tuple(s)))
 
@@ -25,13 +28,13 @@ def test_the_text_form_parses_back(signature):
 @given(signatures, st.data())
 def test_white_space_does_not_count(signature, data):
     spaced = "".join(
-        c + data.draw(st.sampled_from(["", " ", "  "])) if c in ",[]:" else c
+        c + data.draw(st.sampled_from(["", " ", "  "])) if c in ",[]():;" else c
         for c in str(signature)
     )
     assert Signature.parse(spaced) == signature
 
 
-@given(st.text(alphabet="f32i6u8[]:,; x-+.é\n", max_size=20))
+@given(st.text(alphabet="f32i6u8[]():,; x-+.éstrided\n", max_size=20))
 def test_any_text_parses_or_is_refused_with_its_words(text):
     try:
         signature = Signature.parse(text)
@@ -48,7 +51,11 @@ def test_any_text_parses_or_is_refused_with_its_words(text):
         ("float", "unknown type 'float'"),
         ("f32[]", "a dimension is ':' or a number"),
         ("f32[-1]", "a dimension is ':' or a number, not '-1'"),
-        ("f32[:, :, :, :]", "has 4 dimensions; at most 3"),
+        (f"f32[{', '.join(':' * 9)}]", "has 9 dimensions; at most 8"),
+        ("f32[:; stride]", "after ';' stands 'strided', not 'stride'"),
+        ("f32[:;]", "after ';' stands 'strided', not ''"),
+        ("f32[; strided]", "a dimension is ':' or a number"),
+        ("f32[(:)]", "a dimension is ':' or a number, not '(:)'"),
         ("f32[:],", "'' is neither"),
         ("f32[:", "neither a scalar"),
     ],

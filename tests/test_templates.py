@@ -532,7 +532,7 @@ def test_an_unknown_name_is_a_value_error_with_what_exists(load, body, said) -> 
         ("obj.n = 3", "only names and array elements can be assigned"),
         ("out[0] = obj[0]", "a template cannot be indexed"),
         ("out[0] = obj.data", "the array 'obj.data' has no value of its own"),
-        ("out[0] = obj.data.T", "arrays have .shape[k] here, and no .T"),
+        ("out[0] = obj.data.T", "arrays have .shape[k], .size, .ndim and .flat[i] here, and no .T"),
         ("for k in obj:\n    out[0] = k", "only the outermost loop runs over a template"),
     ],
 )

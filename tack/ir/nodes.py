@@ -13,6 +13,7 @@ that keep them defined.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -49,15 +50,18 @@ __all__ = [
     "IRFunction",
     "IRIf",
     "IRIfExp",
+    "IRLocalArray",
     "IRModule",
     "IRName",
     "IRNode",
     "IRParallelFor",
     "IRParam",
     "IRSequentialFor",
+    "IRStride",
     "IRTripCount",
     "IRUnaryOp",
     "IRWhile",
+    "LocalArray",
     "Statement",
     "WeakLocal",
 ]
@@ -253,12 +257,25 @@ class IRDimSize(Expression):
 
 
 @dataclass(slots=True, eq=False)
+class IRStride(Expression):
+    """``array.strides[dim]``, an i64 in bytes; of strided arrays, from ``pack`` on."""
+
+    array: str
+    dim: int
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
 class IRArrayLoad(Expression):
-    """``array[indices]``; after ``pack`` one flat index in elements."""
+    """``array[indices]``, or ``array.flat[index]``.
+
+    After ``pack`` one index: in elements, or in bytes where the array is strided.
+    """
 
     array: str
     indices: list[Expression]
     dtype: DType | None = None
+    flat: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -272,11 +289,22 @@ class IRAssign(Statement):
 
 @dataclass(slots=True, eq=False)
 class IRArrayStore(Statement):
-    """``array[indices] = value``."""
+    """``array[indices] = value``; the indices are as those of a load."""
 
     array: str
     indices: list[Expression]
     value: Expression
+    flat: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class IRLocalArray(Statement):
+    """Makes a local array, all zeros; every round of a loop around it makes it anew.
+
+    Nothing reads or writes it before; its type is in `IRFunction.local_arrays`.
+    """
+
+    array: str
 
 
 @dataclass(slots=True, eq=False)
@@ -294,6 +322,7 @@ class IRAtomic(Statement):
     indices: list[Expression]
     value: Expression
     compare: Expression | None = None
+    flat: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -364,11 +393,12 @@ class IRTripCount(Expression):
 
 @dataclass(slots=True, eq=False)
 class IRParam(IRNode):
-    """A parameter: its name, dtype and, for an array, its dims (None where free)."""
+    """A parameter: its name, dtype and, for an array, its dims (None where free) and layout."""
 
     name: str
     dtype: DType | None = None
     dims: tuple[int | None, ...] | None = None
+    is_strided: bool = False
 
     @property
     def is_array(self) -> bool:
@@ -389,6 +419,24 @@ class WeakLocal:
     literal: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class LocalArray:
+    """An array of one iteration, contiguous."""
+
+    dtype: DType
+    dims: tuple[int, ...]
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether it may have any strides: it may not."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.dims)
+
+
 @dataclass(slots=True, eq=False)
 class IRFunction(IRNode):
     """A kernel: parameters and a body with exactly one `IRParallelFor`.
@@ -398,7 +446,8 @@ class IRFunction(IRNode):
     ``weak`` are assigned literals only, and take the type of what they meet. ``default_float`` is
     the type of a float that meets no other. ``temporaries`` are the locals that lowering made to
     evaluate an expression once: they have its type, whatever that is, so that they change none.
-    ``positions`` lies beside the tree and is in no key.
+    ``local_arrays`` are the arrays of an iteration. ``positions`` lies beside the tree and is in no
+    key.
     """
 
     name: str
@@ -410,6 +459,12 @@ class IRFunction(IRNode):
     locals: dict[str, DType] = field(default_factory=dict)
     weak: dict[str, WeakLocal] = field(default_factory=dict)
     temporaries: set[str] = field(default_factory=set)
+    local_arrays: dict[str, LocalArray] = field(default_factory=dict)
+
+    @property
+    def arrays(self) -> dict[str, IRParam | LocalArray]:
+        """Every array, parameter or local, by its name."""
+        return {param.name: param for param in self.params if param.is_array} | self.local_arrays
 
 
 @dataclass(slots=True, eq=False)
@@ -431,11 +486,13 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRCast: (("value", "expr"),),
     IRBitcast: (("value", "expr"),),
     IRDimSize: (),
+    IRStride: (),
     IRArrayLoad: (("indices", "exprs"),),
     IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),
     IRAssign: (("value", "expr"),),
     IRArrayStore: (("indices", "exprs"), ("value", "expr")),
     IRAtomic: (("indices", "exprs"), ("compare", "optional_expr"), ("value", "expr")),
+    IRLocalArray: (),
     IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),
     IRWhile: (("condition", "expr"), ("body", "stmts")),
     IRSequentialFor: (

@@ -26,12 +26,14 @@ from tack.ir.nodes import (
     IRFunction,
     IRIf,
     IRIfExp,
+    IRLocalArray,
     IRModule,
     IRName,
     IRNode,
     IRParallelFor,
     IRParam,
     IRSequentialFor,
+    IRStride,
     IRTripCount,
     IRUnaryOp,
     IRWhile,
@@ -104,8 +106,16 @@ def _dim_size(node: IRDimSize) -> Iterator[str]:
     yield f"{node.array}.shape[{node.dim}]"
 
 
+def _stride(node: IRStride) -> Iterator[str]:
+    yield f"{node.array}.strides[{node.dim}]"
+
+
+def _element(node: IRArrayLoad | IRArrayStore) -> str:
+    return f"{node.array}{'.flat' * node.flat}[{_list(node.indices) or '()'}]"
+
+
 def _load(node: IRArrayLoad) -> Iterator[str]:
-    yield f"{node.array}[{_list(node.indices)}]"
+    yield _element(node)
 
 
 def _trip_count(node: IRTripCount) -> Iterator[str]:
@@ -118,7 +128,11 @@ def _assign(node: IRAssign) -> Iterator[str]:
 
 
 def _store(node: IRArrayStore) -> Iterator[str]:
-    yield f"{node.array}[{_list(node.indices)}] = {_text(node.value)}"
+    yield f"{_element(node)} = {_text(node.value)}"
+
+
+def _local_array(node: IRLocalArray) -> Iterator[str]:
+    yield f"{node.array} = zeros"
 
 
 def _atomic(node: IRAtomic) -> Iterator[str]:
@@ -158,7 +172,8 @@ def _parallel(node: IRParallelFor) -> Iterator[str]:
 def _param(node: IRParam) -> Iterator[str]:
     dims = ""
     if node.dims is not None:
-        dims = f"[{', '.join(':' if dim is None else str(dim) for dim in node.dims)}]"
+        inner = ", ".join(":" if dim is None else str(dim) for dim in node.dims) or "()"
+        dims = f"[{inner}{'; strided' * node.is_strided}]"
     yield f"{node.name}: {node.dtype or '?'}{dims}"
 
 
@@ -167,6 +182,8 @@ def _function(node: IRFunction) -> Iterator[str]:
     for name, dtype in node.locals.items():
         weak = "  # literals only" if name in node.weak else ""
         yield f"{_INDENT}local {name}: {dtype}{weak}"
+    for name, array in node.local_arrays.items():
+        yield f"{_INDENT}local {name}: {array.dtype}[{', '.join(map(str, array.dims))}]"
     yield from list(_block("", node.body))[1:]
 
 
@@ -189,11 +206,13 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRCast: _cast,
     IRBitcast: _bitcast,
     IRDimSize: _dim_size,
+    IRStride: _stride,
     IRArrayLoad: _load,
     IRTripCount: _trip_count,
     IRAssign: _assign,
     IRArrayStore: _store,
     IRAtomic: _atomic,
+    IRLocalArray: _local_array,
     IRIf: _branch,
     IRWhile: _while,
     IRSequentialFor: _for,

@@ -28,11 +28,13 @@ from tack.ir.nodes import (
     IRConstant,
     IRDimSize,
     IRFunction,
+    IRLocalArray,
     IRName,
     IRNode,
     IRParallelFor,
     IRParam,
     IRSequentialFor,
+    IRStride,
     IRTripCount,
     IRUnaryOp,
     IRWhile,
@@ -41,6 +43,7 @@ from tack.ir.nodes import (
 from tack.ir.traversal import LIST_ROLES, child_fields, walk_ir, walk_paths
 from tack.ir.verify_types import TYPE_CHECKS
 from tack.model.errors import IRVerificationError
+from tack.model.signature import MAX_RANK
 
 __all__ = ["STAGES", "verify_ir"]
 
@@ -85,9 +88,10 @@ class _Verifier:
         self.function = function
         self.stage = stage
         self.rank = STAGES.index(stage)
-        self.arrays = {p.name: p for p in function.params if p.is_array}
+        self.arrays = function.arrays
         self.scalars = {p.name for p in function.params if not p.is_array}
         self.indices: set[str] = set()
+        self.made: set[str] = set()
         self.statements: set[int] = set()
         self.nodes: list[tuple[str, IRNode]] = []
 
@@ -149,7 +153,7 @@ class _Verifier:
             names.add(param.name)
             if param.dtype is None:
                 raise self.fail(param, f"params[{index}]", f"{param.name!r} has no dtype")
-            if param.dims is not None and not 1 <= len(param.dims) <= MAX_DIMENSIONS:
+            if param.dims is not None and len(param.dims) > MAX_RANK:
                 message = f"{param.name!r} has {len(param.dims)} dimensions"
                 raise self.fail(param, f"params[{index}]", message)
 
@@ -218,6 +222,10 @@ class _Verifier:
             self.binds(statement, statement.target, path, bound)
         elif isinstance(statement, IRSequentialFor):
             self.binds(statement, statement.var, path, bound)
+        elif isinstance(statement, IRLocalArray):
+            self.makes(statement, path)
+        elif isinstance(statement, IRArrayStore | IRAtomic):
+            self.uses(statement, path)
         loops = in_loop or isinstance(statement, IRSequentialFor | IRWhile)
         for place, statements in lists:
             self.walk_body(statements, place, in_loop=loops, bound=bound)
@@ -229,8 +237,21 @@ class _Verifier:
             raise self.fail(statement, path, f"the parallel index {name!r} is assigned")
         bound.add(name)
 
+    def makes(self, statement: IRLocalArray, path: str) -> None:
+        if statement.array not in self.function.local_arrays:
+            raise self.fail(statement, path, f"{statement.array!r} is no local array")
+        if statement.array in self.made:
+            raise self.fail(statement, path, f"{statement.array!r} is made twice")
+        self.made.add(statement.array)
+
+    def uses(self, node: IRArrayLoad | IRArrayStore | IRAtomic, path: str) -> None:
+        if node.array in self.function.local_arrays and node.array not in self.made:
+            raise self.fail(node, path, f"the array {node.array!r} is used before it is made")
+
     def reads(self, expression: Expression, root: str, bound: set[str]) -> None:
         for node in walk_ir(expression):
+            if isinstance(node, IRArrayLoad) and node.array in self.function.local_arrays:
+                self.uses(node, root)
             if isinstance(node, IRTripCount):
                 message = "a trip count outside the parallel loop's extents"
             elif not isinstance(node, IRName) or self.is_bound(node.name, bound):
@@ -308,9 +329,11 @@ def _check_access(
 ) -> Iterator[str]:
     param = verifier.arrays.get(node.array)
     if param is None or param.dims is None:
-        yield f"{node.array!r} is no array parameter"
+        yield f"{node.array!r} is no array"
         return
-    expected = 1 if verifier.reached("packed") else len(param.dims)
+    if node.flat and (param.is_strided or verifier.reached("packed")):
+        yield f"{node.array!r} has no flat index here"
+    expected = 1 if node.flat or verifier.reached("packed") else len(param.dims)
     if len(node.indices) != expected:
         yield f"{len(node.indices)} indices of {node.array!r}, not {expected}"
 
@@ -325,12 +348,22 @@ def _check_atomic(verifier: _Verifier, node: IRAtomic) -> Iterator[str]:
 
 def _check_dim_size(verifier: _Verifier, node: IRDimSize) -> Iterator[str]:
     param = verifier.arrays.get(node.array)
-    if param is None or param.dims is None:
+    if param is None or param.dims is None or node.array in verifier.function.local_arrays:
         yield f"{node.array!r} is no array parameter"
     elif not 0 <= node.dim < len(param.dims):
         yield f"{node.array!r} has no dimension {node.dim}"
     elif verifier.reached("resolved") and param.dims[node.dim] is not None:
         yield f"dimension {node.dim} of {node.array!r} is pinned and was not resolved"
+
+
+def _check_stride(verifier: _Verifier, node: IRStride) -> Iterator[str]:
+    param = verifier.arrays.get(node.array)
+    if param is None or param.dims is None or not param.is_strided:
+        yield f"{node.array!r} is no strided array parameter"
+    elif not 0 <= node.dim < len(param.dims):
+        yield f"{node.array!r} has no dimension {node.dim}"
+    if not verifier.reached("packed"):
+        yield "a stride before the indices are packed"
 
 
 def _check_constant(verifier: _Verifier, node: IRConstant) -> Iterator[str]:
@@ -356,5 +389,6 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRArrayStore: _check_access,
     IRAtomic: _check_atomic,
     IRDimSize: _check_dim_size,
+    IRStride: _check_stride,
     IRConstant: _check_constant,
 }

@@ -29,6 +29,7 @@ from tack.ir.nodes import (
     IRNode,
     IRParallelFor,
     IRSequentialFor,
+    IRStride,
     IRTripCount,
     IRUnaryOp,
     IRWhile,
@@ -145,6 +146,10 @@ def _dim_size(_: IRFunction, node: IRDimSize) -> Iterator[str]:
     yield from _is(node, i64, "an extent")
 
 
+def _stride(_: IRFunction, node: IRStride) -> Iterator[str]:
+    yield from _is(node, i64, "a stride")
+
+
 def _trip_count(_: IRFunction, node: IRTripCount) -> Iterator[str]:
     yield from _is(node, i64, "a trip count")
     for name in ("start", "end", "step"):
@@ -152,7 +157,7 @@ def _trip_count(_: IRFunction, node: IRTripCount) -> Iterator[str]:
 
 
 def _access(function: IRFunction, node: IRArrayLoad | IRArrayStore) -> Iterator[str]:
-    element = next(p.dtype for p in function.params if p.name == node.array)
+    element = function.arrays[node.array].dtype
     value = node if isinstance(node, IRArrayLoad) else node.value
     if value.dtype is not element:
         yield f"{value.dtype} where {node.array!r} has {element}"
@@ -161,7 +166,7 @@ def _access(function: IRFunction, node: IRArrayLoad | IRArrayStore) -> Iterator[
 
 
 def _atomic(function: IRFunction, node: IRAtomic) -> Iterator[str]:
-    element = next(p.dtype for p in function.params if p.name == node.array)
+    element = function.arrays[node.array].dtype
     for name in ("value", "compare"):
         operand = getattr(node, name)
         if operand is not None and operand.dtype is not element:
@@ -208,6 +213,7 @@ TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRCast: _cast,
     IRBitcast: _bitcast,
     IRDimSize: _dim_size,
+    IRStride: _stride,
     IRTripCount: _trip_count,
     IRArrayLoad: _access,
     IRArrayStore: _access,

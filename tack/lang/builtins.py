@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fractions import Fraction
 
+from tack.model.dtypes import DType, numpy_name
+
 __all__ = [
     "ceil",
     "clamp",
@@ -26,6 +28,8 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "local_array",
+    "local_array_like",
     "mix",
     "ndrange",
     "popcount",
@@ -44,6 +48,24 @@ def ndrange(*extents: int) -> Iterator[tuple[int, ...]]:
     [(0, 0), (0, 1)]
     """
     return itertools.product(*map(range, map(int, extents)))
+
+
+def local_array(dtype: DType, shape: int | tuple[int, ...]) -> Any:
+    """An array of zeros that belongs to one iteration; its size is known while compiling.
+
+    >>> local_array(tack.f32, 2)
+    array([0., 0.], dtype=float32)
+    """
+    import numpy as np
+
+    return np.zeros(shape, numpy_name(dtype))
+
+
+def local_array_like(array: Any, dtype: DType | None = None) -> Any:
+    """A local array with the shape of ``array``, and with its dtype unless another is given."""
+    import numpy as np
+
+    return np.zeros(array.shape, array.dtype if dtype is None else numpy_name(dtype))
 
 
 def _keep(name: str, x: Any) -> Any:

@@ -83,6 +83,7 @@ class _KernelLowering(StatementLowering):
         self.prologue = set()
         for statement in before:
             self._set_before(statement)
+        self.loop_entered = True
         body = [self._parallel_loop(loop)]
         return self.at(
             self.node,
@@ -94,6 +95,7 @@ class _KernelLowering(StatementLowering):
                 positions=self.positions,
                 declared=self.declared,
                 temporaries=self.temporaries,
+                local_arrays=self.arrays,
             ),
         )
 
@@ -122,7 +124,12 @@ class _KernelLowering(StatementLowering):
             meaning: Meaning = name
             if isinstance(spec, ArraySpec):
                 meaning = ArrayParameter(name, spec)
-                param = IRParam(name, spec.dtype, spec.dims)
+                self.pinned |= {
+                    (name, axis): extent
+                    for axis, extent in enumerate(spec.dims)
+                    if extent is not None
+                }
+                param = IRParam(name, spec.dtype, spec.dims, spec.is_strided)
             else:
                 self.mark_assigned(name)
                 param = IRParam(name, spec.dtype)
@@ -190,6 +197,9 @@ class _KernelLowering(StatementLowering):
                     "elements and branches only in expressions; set this inside the loop",
                 )
             self.prologue.add(statement.target)
+            value = self.constant_of(statement.value)
+            if value is not None:
+                self.known[statement.target] = value
 
     def _parallel_loop(self, node: ast.For) -> IRParallelFor:
         if node.orelse:

@@ -18,6 +18,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRName,
     IRNode,
+    LocalArray,
     Statement,
 )
 from tack.ir.positions import Positions
@@ -47,10 +48,19 @@ _Node = TypeVar("_Node", bound=IRNode)
 
 @dataclass(frozen=True, slots=True)
 class ArrayParameter:
-    """An array parameter of the kernel, however many calls it was passed through."""
+    """An array parameter of the kernel, however many calls it was passed through.
+
+    Or a ``local`` array of an iteration, of which every dimension is pinned.
+    """
 
     name: str
     spec: ArraySpec
+    is_local: bool = False
+
+    @property
+    def spoken(self) -> str:
+        """The name as the source has it; that of an inlined function carries a suffix."""
+        return self.name.split(".", maxsplit=1)[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +118,8 @@ class LoweringBase:
     """What every part of the lowering uses.
 
     ``assigned`` are the IR names that hold a value at the present point on every path, or None
-    where the point cannot be reached.
+    where the point cannot be reached. ``pinned`` are the extents that the signature pins, ``known``
+    the integers that names set before the loop hold, ``arrays`` the local arrays.
     """
 
     def __init__(self, kernel: KernelDefinition) -> None:
@@ -121,6 +132,11 @@ class LoweringBase:
         self.assigned: frozenset[str] | None = frozenset()
         self.loops: list[Loop] = []
         self.prologue: set[str] | None = None
+        self.loop_entered = False
+        self.pinned: dict[tuple[str, int], int] = {}
+        self.known: dict[str, int] = {}
+        self.arrays: dict[str, LocalArray] = {}
+        self.local_bytes = 0
         self._counter = 0
 
     def refuse(self, node: ast.AST, message: str) -> CompileError:

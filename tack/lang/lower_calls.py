@@ -61,12 +61,15 @@ _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
     python.bool: DTYPES["bool"],
 }
 _ADVICE: Final[dict[Any, str]] = {
-    python.len: "len() is not part of the kernel language; write .shape[0]",
     python.print: "print in a kernel is not built yet",
     python.pow: "pow is not built yet; write the products out",
     python.sum: "sum is not part of the kernel language; add in a loop",
     python.range: "range() stands in the head of a for loop only",
     language.ndrange: "tack.ndrange() stands in the head of the outermost loop only",
+    language.local_array: "a local array is made by a statement: name = tack.local_array(...)",
+    language.local_array_like: (
+        "a local array is made by a statement: name = tack.local_array_like(...)"
+    ),
     python.divmod: "divmod is not part of the kernel language; write // and %",
     math.floor: "math.floor gives a Python int; write tack.floor, which keeps the type",
     math.ceil: "math.ceil gives a Python int; write tack.ceil, which keeps the type",
@@ -92,6 +95,8 @@ class CallLowering(ExpressionLowering):
                 raise self.refuse(node, f"{self._spelled(node)}() {found}, and one is needed here")
             return values[0]
         callee = self._callee(node)
+        if callee is python.len:
+            return self._length(node)
         if isinstance(callee, DType):
             return IRCast(self._single(node), callee)
         if _known(callee, _PYTHON_CASTS):
@@ -172,6 +177,12 @@ class CallLowering(ExpressionLowering):
         array = self.array_of(node.args[0])
         if array is None:
             raise self.refuse(node.args[0], f"{name} changes an array's element: name the array")
+        if array.spec.is_strided:
+            raise self.refuse(
+                node.args[0],
+                f"{name} needs aligned elements, and {array.spoken!r} may have any strides; "
+                "pass a C-contiguous array",
+            )
         dtype = array.spec.dtype
         if dtype.name not in ATOMIC_DTYPES[op]:
             known = ", ".join(ATOMIC_DTYPES[op])
@@ -185,6 +196,19 @@ class CallLowering(ExpressionLowering):
         self.mark_assigned(target)
         return IRName(target)
 
+    def _length(self, node: ast.Call) -> Expression:
+        """``len(x)``, and ``len(x.shape)``."""
+        argument = node.args[0] if len(node.args) == 1 and not node.keywords else node
+        shaped = self.shape_of(argument) if argument is not node else None
+        if shaped is not None:
+            return IRConstant(shaped.spec.rank, DTYPES["i64"])
+        array = self.array_of(argument)
+        if array is None:
+            raise self.refuse(node, "len() takes one array here")
+        if array.spec.rank == 0:
+            raise self.refuse(node, f"{array.spoken!r} has no dimensions, so no len()")
+        return self.extent(array, 0)
+
     # inlining
 
     def values_of(self, node: ast.expr) -> list[Expression]:
@@ -193,9 +217,7 @@ class CallLowering(ExpressionLowering):
             return self.evaluate(node.elts)
         shaped = self.shape_of(node)
         if shaped is not None:
-            names = [ast.Subscript(node, ast.Constant(k)) for k in range(shaped.spec.rank)]
-            located = [ast.fix_missing_locations(ast.copy_location(n, node)) for n in names]
-            return [self.at(node, self.dim_size(n, shaped)) for n in located]
+            return [self.at(node, self.extent(shaped, k)) for k in range(shaped.spec.rank)]
         if isinstance(node, ast.Call):
             callee = self.callee_of(node)
             if callee is not None:

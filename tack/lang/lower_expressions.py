@@ -17,7 +17,6 @@ from tack.ir.nodes import (
     IRCast,
     IRCompare,
     IRConstant,
-    IRDimSize,
     IRIf,
     IRIfExp,
     IRName,
@@ -25,9 +24,10 @@ from tack.ir.nodes import (
     Statement,
 )
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
+from tack.lang.lower_arrays import ArrayLowering
 from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, again
 from tack.lang.lower_templates import TemplateLowering
-from tack.model.dtypes import DType, bool_
+from tack.model.dtypes import DType, bool_, i64
 from tack.model.errors import CompileError
 from tack.model.spelling import advice
 
@@ -77,7 +77,7 @@ _REFUSED: Final[dict[type[ast.expr], str]] = {
 }
 
 
-class ExpressionLowering(TemplateLowering):
+class ExpressionLowering(ArrayLowering, TemplateLowering):
     """Lowers every expression but calls."""
 
     def expression(self, node: ast.expr) -> Expression:
@@ -144,9 +144,11 @@ class ExpressionLowering(TemplateLowering):
                 f"the template {meaning.label!r} has no value of its own; read an attribute of it",
             )
         if isinstance(meaning, ArrayParameter):
+            advice = "" if meaning.spec.rank else f": {ast.unparse(node)}[()]"
             raise self.refuse(
                 node,
-                f"the array {ast.unparse(node)!r} has no value of its own; index an element of it",
+                f"the array {ast.unparse(node)!r} has no value of its own; "
+                f"index an element of it{advice}",
             )
         if isinstance(meaning, str):
             return IRName(meaning)
@@ -164,9 +166,9 @@ class ExpressionLowering(TemplateLowering):
         return meaning
 
     def local(self, name: str) -> str:
-        """The IR name of a local of the frame; inlined functions get names of their own."""
+        """What a scalar local of the frame is called in IR."""
         meaning = self.frame.meanings.get(name)
-        return meaning if isinstance(meaning, str) else f"{name}{self.frame.suffix}"
+        return meaning if isinstance(meaning, str) else self.local_name(name)
 
     def _static_value(self, node: ast.expr, dotted: str) -> Expression:
         value = self.static(node)
@@ -323,18 +325,43 @@ class ExpressionLowering(TemplateLowering):
             return self._value_of(node, member)
         array = self.array_of(node.value)
         if array is not None:
-            if node.attr == "shape":
-                raise self.refuse(node, "a shape has no value of its own; write .shape[k]")
-            raise self.refuse(node, f"arrays have .shape[k] here, and no .{node.attr}")
+            if node.attr == "size":
+                return self.size(node, array)
+            if node.attr == "ndim":
+                return IRConstant(array.spec.rank, i64)
+            if node.attr in ("shape", "flat"):
+                advice = f"write .{node.attr}[{'k' if node.attr == 'shape' else 'i'}]"
+                raise self.refuse(node, f"a {node.attr} has no value of its own; {advice}")
+            known = ".shape[k], .size, .ndim and .flat[i]"
+            raise self.refuse(node, f"arrays have {known} here, and no .{node.attr}")
         raise self.refuse(node, f"a number has no attribute {node.attr!r} here")
 
     def array_of(self, node: ast.expr) -> ArrayParameter | None:
         """The array that ``node`` names, or None."""
+        member: object = None
         if isinstance(node, ast.Name) and node.id in self.frame.locals:
-            meaning = self.frame.meanings.get(node.id)
-            return meaning if isinstance(meaning, ArrayParameter) else None
-        member = self.member_of(node) if isinstance(node, ast.Attribute) else None
-        return member if isinstance(member, ArrayParameter) else None
+            member = self.frame.meanings.get(node.id)
+        elif isinstance(node, ast.Attribute):
+            member = self.member_of(node)
+        if not isinstance(member, ArrayParameter):
+            return None
+        if member.is_local and self.assigned is not None and member.name not in self.assigned:
+            raise self.refuse(
+                node,
+                f"{ast.unparse(node)!r} may have no value here; "
+                "make the array on every path before",
+            )
+        return member
+
+    def indexed(self, node: ast.Subscript) -> tuple[ArrayParameter, bool] | None:
+        """The array that ``node`` indexes, and whether it does as ``.flat[i]``; None if none."""
+        target = node.value
+        if isinstance(target, ast.Attribute) and target.attr == "flat":
+            array = self.array_of(target.value)
+            if array is not None:
+                return array, True
+        array = self.array_of(target)
+        return None if array is None else (array, False)
 
     def shape_of(self, node: ast.expr) -> ArrayParameter | None:
         """The array whose ``.shape`` ``node`` is, or None."""
@@ -346,14 +373,16 @@ class ExpressionLowering(TemplateLowering):
         shaped = self.shape_of(node.value)
         if shaped is not None:
             return self.dim_size(node, shaped)
-        array = self.array_of(node.value)
-        if array is None:
+        found = self.indexed(node)
+        if found is None:
             if self.template_of(node.value) is not None:
                 raise self.refuse(node, "a template cannot be indexed; index an array of it")
-            raise self.refuse(node, "only arrays and their .shape can be indexed")
-        indices = self.evaluate(self.index_nodes(node, array))
-        self.check_indices(node, array, indices)
-        return IRArrayLoad(array.name, indices)
+            if isinstance(node.value, ast.Name) and node.value.id in self.frame.locals:
+                self.meaning(node.value)
+            raise self.refuse(node, "only arrays, their .flat and their .shape can be indexed")
+        array, is_flat = found
+        indices, is_flat = self.place(node, array, is_flat)
+        return IRArrayLoad(array.name, indices, flat=is_flat)
 
     def dim_size(self, node: ast.Subscript, array: ArrayParameter) -> Expression:
         """``array.shape[k]`` for a literal ``k``."""
@@ -365,9 +394,19 @@ class ExpressionLowering(TemplateLowering):
         dim = -inner.value if negative else inner.value
         if not -array.spec.rank <= dim < array.spec.rank:
             raise self.refuse(
-                node, f"{array.name!r} has {array.spec.rank} dimensions, so no .shape[{dim}]"
+                node, f"{array.spoken!r} has {array.spec.rank} dimensions, so no .shape[{dim}]"
             )
-        return IRDimSize(array.name, dim % array.spec.rank)
+        return self.extent(array, dim % array.spec.rank)
+
+    def place(
+        self, node: ast.Subscript, array: ArrayParameter, is_flat: bool
+    ) -> tuple[list[Expression], bool]:
+        """The indices of a subscript, evaluated, and whether they are one flat index."""
+        if not is_flat:
+            indices = self.evaluate(self.index_nodes(node, array))
+            self.check_indices(node, array, indices)
+            return indices, False
+        return self.flat_place(node, array)
 
     def index_nodes(self, node: ast.Subscript, array: ArrayParameter) -> list[ast.expr]:
         """The index expressions of a subscript, as many as the array has dimensions."""
@@ -375,7 +414,7 @@ class ExpressionLowering(TemplateLowering):
         if len(nodes) != array.spec.rank:
             raise self.refuse(
                 node,
-                f"{array.name!r} has {array.spec.rank} dimension"
+                f"{array.spoken!r} has {array.spec.rank} dimension"
                 f"{'s' * (array.spec.rank != 1)} and is given {len(nodes)} "
                 f"ind{'ices' if len(nodes) != 1 else 'ex'}",
             )
@@ -392,7 +431,7 @@ class ExpressionLowering(TemplateLowering):
                 raise self.refuse(
                     node,
                     f"the index {index.value} is negative, and indices do not wrap around; write "
-                    f"{array.name}.shape[{axis}] - {-index.value}",
+                    f"{array.spoken}.shape[{axis}] - {-index.value}",
                 )
             extent = array.spec.dims[axis]
             if extent is not None and index.value >= extent:

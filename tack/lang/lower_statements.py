@@ -100,6 +100,10 @@ class StatementLowering(CallLowering):
 
     def _lower_Assign(self, node: ast.Assign) -> None:
         targets = node.targets
+        if self.makes_array(node.value):
+            assert isinstance(node.value, ast.Call)
+            self.make_array(node, node.value)
+            return
         if len(targets) == 1 and not isinstance(targets[0], ast.Tuple | ast.List):
             self.assign(targets[0], self.expression(node.value))
             return
@@ -158,22 +162,21 @@ class StatementLowering(CallLowering):
             )
         return self.local(target.id)
 
-    def _stored_array(self, target: ast.Subscript) -> ArrayParameter:
-        array = self.array_of(target.value)
-        if array is None:
+    def _stored_array(self, target: ast.Subscript) -> tuple[ArrayParameter, bool]:
+        found = self.indexed(target)
+        if found is None:
             raise self.refuse(target, "only an array's elements can be assigned")
-        return array
+        return found
 
     def _store(self, target: ast.Subscript, value: Expression) -> None:
-        array = self._stored_array(target)
+        array, is_flat = self._stored_array(target)
         mark = len(self.out)
-        indices = self.evaluate(self.index_nodes(target, array))
-        self.check_indices(target, array, indices)
+        indices, is_flat = self.place(target, array, is_flat)
         if any(map(contains_store, self.out[mark:])) and contains_load(value):
             name = self.fresh()
             self.out.insert(mark, self.at(target, IRAssign(name, value)))
             value = self.at(target, IRName(name))
-        self.emit(target, IRArrayStore(array.name, indices, value))
+        self.emit(target, IRArrayStore(array.name, indices, value, is_flat))
 
     def _lower_AugAssign(self, node: ast.AugAssign) -> None:
         operator = BINARY.get(type(node.op))
@@ -192,12 +195,10 @@ class StatementLowering(CallLowering):
 
     def _update(self, node: ast.AugAssign, target: ast.Subscript, operator: str) -> None:
         """``array[index] op= value``: index once, old value before the right side."""
-        array = self._stored_array(target)
-        nodes = self.index_nodes(target, array)
-        indices = self.evaluate(nodes)
-        self.check_indices(target, array, indices)
-        indices = [self.temporary(n, i, "i") for n, i in zip(nodes, indices, strict=True)]
-        old: Expression = self.at(target, IRArrayLoad(array.name, indices))
+        array, is_flat = self._stored_array(target)
+        indices, is_flat = self.place(target, array, is_flat)
+        indices = [self.temporary(target, index, "i") for index in indices]
+        old: Expression = self.at(target, IRArrayLoad(array.name, indices, flat=is_flat))
         mark = len(self.out)
         value = self.expression(node.value)
         if any(map(contains_store, self.out[mark:])):
@@ -205,7 +206,8 @@ class StatementLowering(CallLowering):
             self.out.insert(mark, self.at(target, IRAssign(name, old)))
             old = self.at(target, IRName(name))
         result = self.at(node, IRBinOp(operator, old, value))
-        self.emit(node, IRArrayStore(array.name, [again(index) for index in indices], result))
+        stored = [again(index) for index in indices]
+        self.emit(node, IRArrayStore(array.name, stored, result, is_flat))
 
     def _lower_AnnAssign(self, node: ast.AnnAssign) -> None:
         if not isinstance(node.target, ast.Name) or not node.simple:
@@ -330,7 +332,7 @@ class StatementLowering(CallLowering):
         last, entered = statements[-1], self.assigned
         if isinstance(last, ast.Return) and not any(map(_has_return, statements[:-1])):
             self.block(statements[:-1])
-            return [] if _is_bare(last) else self.values_of(_returned(last))
+            return self._results(last)
         self.block(statements)
         if frame.result_names and self.assigned is not None:
             raise self.refuse(
@@ -341,6 +343,18 @@ class StatementLowering(CallLowering):
         results = frame.result_names or []
         self.assigned = None if entered is None else entered | set(results)
         return [self.at(node, IRName(name)) for name in results]
+
+    def _results(self, node: ast.Return) -> list[Expression]:
+        """The values that a return gives."""
+        if _is_bare(node):
+            return []
+        returned = _returned(node)
+        for value in returned.elts if isinstance(returned, ast.Tuple) else [returned]:
+            if self.array_of(value) is not None:
+                raise self.refuse(
+                    value, "an array cannot be returned; give it to the function to fill"
+                )
+        return self.values_of(returned)
 
     def _lower_Return(self, node: ast.Return) -> None:
         frame = self.frame
@@ -354,7 +368,7 @@ class StatementLowering(CallLowering):
                 "a return inside a loop of a function is not built yet; set a local, break, "
                 "and return after the loop",
             )
-        values = [] if _is_bare(node) else self.values_of(_returned(node))
+        values = self._results(node)
         if frame.result_names is None:
             name = frame.definition.function.__name__
             frame.result_names = [self.fresh(name) for _ in values]

@@ -22,6 +22,7 @@ __all__ = [
     "TackError",
     "TemplateError",
     "ToolchainError",
+    "UnpinnedError",
 ]
 
 
@@ -75,6 +76,17 @@ class CompileError(TackError):
 
 class TemplateError(CompileError, ValueError):
     """A kernel asks a template for an attribute or a method that it has not, or cannot read."""
+
+
+class UnpinnedError(CompileError):
+    """Something must be known while compiling that the signature leaves open.
+
+    ``parameter`` is the array whose extents it is.
+    """
+
+    def __init__(self, message: str, position: Position | None, parameter: str) -> None:
+        self.parameter = parameter
+        super().__init__(message, position)
 
 
 class IRVerificationError(TackError):

@@ -15,7 +15,7 @@ from tack.model.dtypes import DTYPES
 from tack.model.errors import BundleError
 from tack.model.record import Record
 
-__all__ = ["FLAVOURS", "HOST_OPS", "HostOp", "Launch", "Slot"]
+__all__ = ["FLAVOURS", "HOST_OPS", "MAX_SLOTS", "HostOp", "Launch", "Slot"]
 
 HOST_OPS: Final[dict[str, str]] = {
     "const": "value",
@@ -50,10 +50,14 @@ HOST_OPS: Final[dict[str, str]] = {
 SLOT_KINDS: Final[dict[str, str]] = {
     "pointer": "parameter",
     "extent": "parameter axis",
+    "stride": "parameter axis",
     "scalar": "parameter dtype",
     "loop": "loop",
 }
 """Kind of slot -> the operands that follow it."""
+
+MAX_SLOTS: Final = 511
+"""How many slots a launch can fill."""
 
 FLAVOURS: Final = ("general", "noalias")
 """Entry points of a variant: ``noalias`` only where written arrays overlap no other array."""
@@ -66,9 +70,9 @@ class Launch(Record):
     """The stored plan of a variant.
 
     ``slots[k]`` says what slot ``k`` holds: ``("pointer", p)``, ``("extent", p, axis)``,
-    ``("scalar", p, dtype)`` or ``("loop", d)``. ``host`` computes the extents of the ``loops``
-    parallel loops. ``written`` are the parameters that the kernel stores to. ``entries`` maps a
-    flavour to its symbol.
+    ``("stride", p, axis)`` in bytes, ``("scalar", p, dtype)`` or ``("loop", d)``. ``host`` computes
+    the extents of the ``loops`` parallel loops. ``written`` are the parameters that the kernel
+    stores to. ``entries`` maps a flavour to its symbol.
     """
 
     slots: tuple[Slot, ...]

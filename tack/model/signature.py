@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from tack.model.dtypes import DTYPES, DType
 from tack.model.record import Record
@@ -20,6 +20,7 @@ __all__ = [
     "MAX_RANK",
     "ArraySpec",
     "FlatParameter",
+    "Layout",
     "PlainSpec",
     "ScalarSpec",
     "Signature",
@@ -27,8 +28,12 @@ __all__ = [
     "TemplateSpec",
 ]
 
-MAX_RANK: Final = 3
+MAX_RANK: Final = 8
 """The greatest number of dimensions of an array parameter."""
+
+
+Layout = Literal["contiguous", "strided"]
+"""How the elements of an array lie in memory."""
 
 
 class ScalarSpec(Record):
@@ -41,17 +46,25 @@ class ScalarSpec(Record):
 
 
 class ArraySpec(Record):
-    """A C-contiguous array parameter; written ``f32[:, 3]``.
+    """An array parameter; written ``f32[:, 3]``, or ``f32[:, 3; strided]``.
 
-    ``dims`` has one entry per dimension: None for any extent, a number for a pinned one.
+    ``dims`` has one entry per dimension: None for any extent, a number for a pinned one. An array
+    without dimensions is written ``f32[()]``, as its element is in NumPy. A ``contiguous`` one is
+    C-contiguous and aligned; a ``strided`` one has any strides and any alignment.
     """
 
     dtype: DType
     dims: tuple[int | None, ...]
+    layout: Layout = "contiguous"
 
     def __str__(self) -> str:
-        inner = ", ".join(":" if dim is None else str(dim) for dim in self.dims)
-        return f"{self.dtype.name}[{inner}]"
+        inner = ", ".join(":" if dim is None else str(dim) for dim in self.dims) or "()"
+        return f"{self.dtype.name}[{inner}{'; strided' * self.is_strided}]"
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether it takes any strides and any alignment."""
+        return self.layout == "strided"
 
     @property
     def rank(self) -> int:
@@ -160,6 +173,7 @@ class FlatParameter(Record):
 
 
 _SPEC = re.compile(r"\s*(?P<dtype>[A-Za-z_]\w*)\s*(?:\[(?P<dims>[^\[\]]*)\])?\s*\Z")
+_NO_DIMS = re.compile(r"\(\s*\)\Z")
 
 
 class Signature(Record):
@@ -244,12 +258,19 @@ def _parse_spec(part: str, text: str) -> Spec:
         raise ValueError(f"signature {text!r}: unknown type {name!r}; {advice(name, DTYPES)}")
     if match["dims"] is None:
         return ScalarSpec(dtype)
-    dims = tuple(_parse_dim(dim.strip(), text) for dim in match["dims"].split(","))
+    inner, semicolon, layout = (piece.strip() for piece in match["dims"].partition(";"))
+    if semicolon and layout != "strided":
+        raise ValueError(f"signature {text!r}: after ';' stands 'strided', not {layout!r}")
+    dims = () if _NO_DIMS.match(inner) else _parse_dims(inner, text)
     if len(dims) > MAX_RANK:
         raise ValueError(
             f"signature {text!r}: {part.strip()!r} has {len(dims)} dimensions; at most {MAX_RANK}"
         )
-    return ArraySpec(dtype, dims)
+    return ArraySpec(dtype, dims, "strided" if semicolon else "contiguous")
+
+
+def _parse_dims(inner: str, text: str) -> tuple[int | None, ...]:
+    return tuple(_parse_dim(dim.strip(), text) for dim in inner.split(","))
 
 
 def _parse_dim(dim: str, text: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tack.ir.nodes import (
     Expression,
@@ -12,8 +12,10 @@ from tack.ir.nodes import (
     IRCast,
     IRCompare,
     IRConstant,
+    IRFunction,
     IRIfExp,
     IRUnaryOp,
+    LocalArray,
 )
 from tack.model.dtypes import DType, bool_
 from tack.passes import arithmetic
@@ -32,6 +34,7 @@ __all__ = [
     "negate",
     "negative",
     "operate",
+    "retype",
     "select",
 ]
 
@@ -110,3 +113,13 @@ def cast(node: Expression, dtype: DType) -> Expression:
     if node.dtype is dtype:
         return node
     return constant(node.value, dtype) if isinstance(node, IRConstant) else IRCast(node, dtype)
+
+
+def retype(function: IRFunction, arrays: Iterable[str], dtype: DType) -> None:
+    """Makes ``dtype`` the type of the elements of arrays, parameters and local ones."""
+    names = set(arrays)
+    for param in function.params:
+        if param.name in names:
+            param.dtype = dtype
+    for name in names & set(function.local_arrays):
+        function.local_arrays[name] = LocalArray(dtype, function.local_arrays[name].dims)

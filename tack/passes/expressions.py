@@ -56,7 +56,7 @@ class Typer:
         self._positions = function.positions
         self._names = names
         self._transparent = function.temporaries
-        self._arrays = {p.name: p.dtype for p in function.params if p.is_array}
+        self._arrays = {name: array.dtype for name, array in function.arrays.items()}
         self._place: IRNode = function
 
     def at(self, node: IRNode) -> None:
@@ -220,7 +220,7 @@ class Typer:
     def _load(self, node: IRArrayLoad) -> Typed:
         dtype = self.element(node.array)
         indices = [self.index(index, f"an index of {node.array}") for index in node.indices]
-        return Typed(IRArrayLoad(node.array, indices, dtype), dtype)
+        return Typed(IRArrayLoad(node.array, indices, dtype, node.flat), dtype)
 
     def _trip_count(self, node: IRTripCount) -> Typed:
         start, end, step = (

@@ -30,7 +30,7 @@ from tack.ir.nodes import (
 )
 from tack.ir.traversal import LIST_ROLES, child_fields, copy_tree, kernel_loop, walk_ir
 from tack.model.dtypes import DType, f32, f64, u16
-from tack.passes.build import cast, dtype_of
+from tack.passes.build import cast, dtype_of, retype
 from tack.passes.decompose import Block, Decomposer
 from tack.passes.float_bits import from_bits, fused, of_float, of_integer, round_to, to_bits
 from tack.passes.localize import localize
@@ -48,15 +48,20 @@ def narrow_floats(function: IRFunction) -> IRFunction:
     loop = copy_tree(kernel_loop(function), function.positions)  # each occurrence has its own place
     function.body = [loop]
     loop.body = _Narrower(function).body(loop.body)
-    for param in function.params:
-        if param.is_array and _is_narrow(param.dtype):
-            param.dtype = u16
+    retype(function, _narrow_arrays(function), u16)
     return localize(function)
 
 
 def _uses_narrow(function: IRFunction) -> bool:
     dtypes = [node.dtype for node in walk_ir(function) if isinstance(node, Expression)]
-    return any(map(_is_narrow, [*dtypes, *(param.dtype for param in function.params)]))
+    dtypes += [param.dtype for param in function.params]
+    return any(map(_is_narrow, dtypes)) or bool(_narrow_arrays(function))
+
+
+def _narrow_arrays(function: IRFunction) -> dict[str, DType]:
+    """The arrays of f16 and bf16, with the types of their elements."""
+    arrays = function.arrays.items()
+    return {name: array.dtype for name, array in arrays if array.dtype and _is_narrow(array.dtype)}
 
 
 def _is_narrow(dtype: DType | None) -> bool:
@@ -69,11 +74,7 @@ class _Narrower(Decomposer):
     def __init__(self, function: IRFunction) -> None:
         super().__init__(function)
         self.scalars = {p.name for p in function.params if not p.is_array}
-        self.elements = {
-            p.name: p.dtype
-            for p in function.params
-            if p.is_array and p.dtype and _is_narrow(p.dtype)
-        }
+        self.elements = _narrow_arrays(function)
         self.raw: dict[str, tuple[DType, Expression]] = {}
         for name, dtype in function.locals.items():
             if _is_narrow(dtype):
@@ -124,7 +125,7 @@ class _Narrower(Decomposer):
                 return from_bits(dtype, IRBitcast(node, u16), out.hold)
             return IRName(node.name, f32)
         if isinstance(node, IRArrayLoad):
-            element = IRArrayLoad(node.array, node.indices, u16)
+            element = IRArrayLoad(node.array, node.indices, u16, node.flat)
             return out.evaluate(from_bits(dtype, element, out.hold))
         if isinstance(node, IRCast):
             convert = of_float if dtype_of(node.value) in (f32, f64) else of_integer

@@ -18,6 +18,7 @@ from tack.ir.nodes import (
     IRContinue,
     IRFunction,
     IRIf,
+    IRLocalArray,
     IRName,
     IRNode,
     IRSequentialFor,
@@ -116,6 +117,9 @@ class _Simplifier:
         self.forget([node.target])
         return [node]
 
+    def local_array(self, node: IRLocalArray) -> list[Statement]:
+        return [node]
+
     def branch(self, node: IRIf) -> list[Statement]:
         node.condition = self.expression(node.condition)
         if isinstance(node.condition, IRConstant):
@@ -183,6 +187,7 @@ _STATEMENTS: Final[dict[type[IRNode], Callable[..., list[Statement]]]] = {
     IRAssign: _Simplifier.assign,
     IRArrayStore: _Simplifier.store,
     IRAtomic: _Simplifier.atomic,
+    IRLocalArray: _Simplifier.local_array,
     IRIf: _Simplifier.branch,
     IRWhile: _Simplifier.while_loop,
     IRSequentialFor: _Simplifier.for_loop,

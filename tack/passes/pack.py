@@ -21,10 +21,14 @@ from tack.ir.nodes import (
     IRFunction,
     IRName,
     IRNode,
+    IRParam,
+    IRStride,
+    LocalArray,
 )
 from tack.ir.traversal import kernel_loop, transform_ir, walk_ir
 from tack.model.dtypes import i64
 from tack.model.launch import Slot
+from tack.passes.fold import fold
 
 __all__ = ["Layout", "kernel_loop", "pack"]
 
@@ -48,9 +52,9 @@ class Layout:
 def pack(function: IRFunction) -> Layout:
     """Gives each array access of decomposed IR its flat index, in place, and lays out the slots.
 
-    The index is row-major, in elements and i64. Slots come in the order of the parameters: of an
-    array its pointer and the extents that are used; then the extents of the parallel loop but the
-    first, which the kernel does not need.
+    The index is i64: row-major in elements, or in bytes by the strides of a strided array. Slots
+    come in the order of the parameters: of an array its pointer and the extents and strides that
+    are used; then the extents of the parallel loop but the first, which the kernel does not need.
     """
     _flatten(function)
     loop = kernel_loop(function)
@@ -65,6 +69,7 @@ def pack(function: IRFunction) -> Layout:
 def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[Slot]:
     arrays = {n.array for n in nodes if isinstance(n, _ACCESSES)}
     extents = {(n.array, n.dim) for n in nodes if isinstance(n, IRDimSize)}
+    strides = {(n.array, n.dim) for n in nodes if isinstance(n, IRStride)}
     scalars = {n.name for n in nodes if isinstance(n, IRName)}
     for number, param in enumerate(function.params):
         if param.dims is None:
@@ -77,27 +82,55 @@ def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[
         for axis in range(len(param.dims)):
             if (param.name, axis) in extents:
                 yield ("extent", number, axis)
+        for axis in range(len(param.dims)):
+            if (param.name, axis) in strides:
+                yield ("stride", number, axis)
 
 
 def _flatten(function: IRFunction) -> None:
-    dims = {param.name: param.dims for param in function.params if param.dims is not None}
+    arrays = function.arrays
+    done: set[int] = set()  # an expression may stand in several places
 
     def flat(node: IRNode) -> None:
-        if isinstance(node, _ACCESSES) and len(node.indices) > 1:
-            node.indices = [_flat_index(node.array, dims[node.array], node.indices)]
+        if isinstance(node, _ACCESSES) and id(node) not in done:
+            done.add(id(node))
+            if not node.flat:
+                node.indices = [_flat_index(node.array, arrays[node.array], node.indices)]
+            node.flat = False
 
     transform_ir(function, flat)
 
 
 def _flat_index(
-    array: str, dims: tuple[int | None, ...], indices: Sequence[Expression]
+    name: str, array: IRParam | LocalArray, indices: Sequence[Expression]
 ) -> Expression:
-    """``(i * n1 + j) * n2 + k``."""
-    flat, *rest = indices
-    for axis, index in enumerate(rest, start=1):
-        row = IRBinOp("*", flat, _extent(array, axis, dims[axis]), i64)
-        flat = IRBinOp("+", row, index, i64)
-    return flat
+    """``(i * n1 + j) * n2 + k``, or ``i * s0 + j * s1 + k * s2``; 0 without dimensions."""
+    assert array.dims is not None
+    if not indices:
+        return IRConstant(0, i64)
+    if array.is_strided:
+        flat: Expression = IRConstant(0, i64)
+        for axis, index in enumerate(indices):
+            if not _is_zero(index):
+                term = IRBinOp("*", index, IRStride(name, axis, i64), i64)
+                flat = term if _is_zero(flat) else IRBinOp("+", flat, term, i64)
+        return flat
+    result, *others = indices
+    for axis, index in enumerate(others, start=1):
+        result = _folded("+", _folded("*", result, _extent(name, axis, array.dims[axis])), index)
+    return result
+
+
+def _is_zero(node: Expression) -> bool:
+    return isinstance(node, IRConstant) and node.value == 0
+
+
+def _folded(op: str, left: Expression, right: Expression) -> Expression:
+    """``left op right``, where both are numbers their number."""
+    node = IRBinOp(op, left, right, i64)
+    result = fold(node) or node
+    assert isinstance(result, Expression)
+    return result
 
 
 def _extent(array: str, axis: int, pinned: int | None) -> Expression:

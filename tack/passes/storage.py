@@ -8,28 +8,24 @@ from __future__ import annotations
 
 from tack.ir.nodes import IRArrayLoad, IRArrayStore, IRFunction, IRNode
 from tack.ir.traversal import transform_ir
-from tack.model.dtypes import u8
-from tack.passes.build import cast, compare
+from tack.model.dtypes import bool_, u8
+from tack.passes.build import cast, compare, retype
 
 __all__ = ["store_as_bytes"]
 
 
 def store_as_bytes(function: IRFunction) -> IRFunction:
     """Makes the bool arrays of a decomposed function arrays of u8, in place."""
-    arrays = {
-        p.name for p in function.params if p.is_array and p.dtype is not None and p.dtype.is_bool
-    }
+    arrays = {name for name, array in function.arrays.items() if array.dtype is bool_}
 
     def rewrite(node: IRNode) -> IRNode | None:
         if isinstance(node, IRArrayLoad) and node.array in arrays:
-            return compare("!=", IRArrayLoad(node.array, node.indices, u8), 0)
+            return compare("!=", IRArrayLoad(node.array, node.indices, u8, node.flat), 0)
         if isinstance(node, IRArrayStore) and node.array in arrays:
             node.value = cast(node.value, u8)
         return None
 
     if arrays:
         transform_ir(function, rewrite)
-        for param in function.params:
-            if param.name in arrays:
-                param.dtype = u8
+        retype(function, arrays, u8)
     return function

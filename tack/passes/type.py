@@ -15,6 +15,7 @@ from tack.ir.nodes import (
     IRContinue,
     IRFunction,
     IRIf,
+    IRLocalArray,
     IRName,
     IRNode,
     IRParallelFor,
@@ -40,7 +41,7 @@ class _Annotator:
     def __init__(self, function: IRFunction) -> None:
         self.function = function
         self.typer = Typer(function, name_types(function))
-        self.dtypes = {p.name: p.dtype for p in function.params}
+        self.dtypes = {name: array.dtype for name, array in function.arrays.items()}
 
     def body(self, statements: list[Statement]) -> None:
         for statement in statements:
@@ -125,6 +126,7 @@ _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
     IRAssign: _Annotator.assign,
     IRArrayStore: _Annotator.store,
     IRAtomic: _Annotator.atomic,
+    IRLocalArray: _Annotator.nothing,
     IRIf: _Annotator.branch,
     IRWhile: _Annotator.while_loop,
     IRSequentialFor: _Annotator.for_loop,

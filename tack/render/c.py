@@ -40,10 +40,10 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
     loop = kernel_loop(function)
     names = Names(C.reserved)
     slots = SlotNames(function, loop, launch, names)
-    for name in (*loop.index_vars, *function.locals):
+    for name in (*loop.index_vars, *function.locals, *function.local_arrays):
         names.local(name)
     expressions = ExpressionWriter(C, slots)
-    writer = StatementWriter(C, expressions, names, function.locals)
+    writer = StatementWriter(C, expressions, names, function.locals, function.local_arrays)
     lines = parallel_loop(loop, writer, names, slots)
     parameters = slots.parameters(C)
     return fill(
@@ -72,6 +72,17 @@ def assemble(unit: str, sources: Sequence[Source]) -> str:
         for (op, dtype), name in ATOMICS.items()
         if any(f"{name}(" in text for text in texts)
     ]
+    unaligned = [
+        (C.types[name], spelling)
+        for name, spelling in C.unaligned.items()
+        if spelling != C.types[name] and any(f"({spelling} *)" in text for text in texts)
+    ]
     return fill(
-        "c/unit.c.j2", unit=unit, abi=ABI, bitcasts=bitcasts, atomics=atomics, sources=sources
+        "c/unit.c.j2",
+        unit=unit,
+        abi=ABI,
+        bitcasts=bitcasts,
+        atomics=atomics,
+        unaligned=unaligned,
+        sources=sources,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tack.ir.nodes import ATOMIC_DTYPES
+from tack.model.dtypes import DTYPES
 from tack.render.cfamily import Dialect
 
 __all__ = ["ATOMICS", "BITCASTS", "C"]
@@ -60,6 +61,11 @@ _STDINT_MACROS: Final = frozenset(
 )
 """The macros of ``<stdint.h>`` (and some that it has not)."""
 
+_UNALIGNED: Final = {
+    name: f"tack_any_{name}" if DTYPES[name].itemsize > 1 else spelling
+    for name, spelling in _TYPES.items()
+}
+
 _FLOAT_FUNCTIONS: Final = {
     "abs": "fabs",
     "floor": "floor",
@@ -99,8 +105,11 @@ C: Final = Dialect(
         "u64": "UINT64_C({})",
     },
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
+    unaligned=_UNALIGNED,
+    clear="__builtin_memset({0}, 0, sizeof {0});",
     reserved=frozenset(_RESERVED.split())
     | frozenset({*BITCASTS.values(), *ATOMICS.values()})
     | _STDINT_MACROS
-    | frozenset(_TYPES.values()),
+    | frozenset(_TYPES.values())
+    | frozenset(_UNALIGNED.values()),
 )

@@ -29,6 +29,7 @@ from tack.ir.nodes import (
     IRDimSize,
     IRIfExp,
     IRName,
+    IRStride,
     IRUnaryOp,
 )
 from tack.model.dtypes import DType
@@ -92,6 +93,8 @@ class Dialect:
     ``float_suffix``, ``infinity`` and ``not_a_number``: by the name of a float type.
     ``integer_literal``: (dtype name, digits) -> a literal that has exactly that type.
     ``least``: dtype name -> the least value of a signed type, which has no literal of its own.
+    ``clear``: an array's name -> the statement that makes it all zeros.
+    ``unaligned``: dtype name -> the type of an element that may lie at any address.
     ``int_bits``: the width below which the language computes in ``int``.
     """
 
@@ -104,6 +107,8 @@ class Dialect:
     not_a_number: Mapping[str, str]
     integer_literal: Mapping[str, str]
     least: Mapping[str, str]
+    unaligned: Mapping[str, str]
+    clear: str
     reserved: frozenset[str]
     int_bits: int = 32
 
@@ -117,7 +122,7 @@ class Dialect:
 
 
 class Lookup(Protocol):
-    """The names that a function gives to locals, scalars and arrays, and to extents."""
+    """The names that a function gives to locals, scalars and arrays, to extents and strides."""
 
     def name(self, python_name: str) -> str:
         """The name of a local, a scalar or an array."""
@@ -125,6 +130,14 @@ class Lookup(Protocol):
 
     def extent(self, array: str, dim: int) -> str:
         """The name of an array's extent."""
+        ...
+
+    def stride(self, array: str, dim: int) -> str:
+        """The name of a stride, in bytes."""
+        ...
+
+    def strided(self, array: str) -> DType | None:
+        """The dtype of the elements of a strided array; None for another array."""
         ...
 
 
@@ -189,13 +202,23 @@ class ExpressionWriter:
     def _dim_size(self, node: IRDimSize, plain: bool) -> _Text:
         return _Text(self._lookup.extent(node.array, node.dim), PRIMARY)
 
+    def _stride(self, node: IRStride, plain: bool) -> _Text:
+        return _Text(self._lookup.stride(node.array, node.dim), PRIMARY)
+
     def _load(self, node: IRArrayLoad, plain: bool) -> _Text:
-        return _Text(self.element(node.array, node.indices), PRIMARY)
+        level = PRIMARY if self._lookup.strided(node.array) is None else UNARY
+        return _Text(self.element(node.array, node.indices), level)
 
     def element(self, array: str, indices: list[Expression]) -> str:
-        """The element of an array at its flat index."""
+        """The element of an array at its packed index, in elements or, if strided, in bytes."""
         (index,) = indices
-        return f"{self._lookup.name(array)}[{self.write(index)}]"
+        name, dtype = self._lookup.name(array), self._lookup.strided(array)
+        if dtype is None:
+            return f"{name}[{self.write(index)}]"
+        address = f"({name} + {self._at(index, ADD, after_operator=True)})"
+        if isinstance(index, IRConstant) and index.value == 0:
+            address = name
+        return f"*({self._dialect.unaligned[dtype.name]} *){address}"
 
     def _binary(self, node: IRBinOp, plain: bool) -> _Text:
         dtype = _typed(node)
@@ -284,6 +307,7 @@ class ExpressionWriter:
         IRConstant: _constant,
         IRName: _name,
         IRDimSize: _dim_size,
+        IRStride: _stride,
         IRArrayLoad: _load,
         IRBinOp: _binary,
         IRCompare: _compare,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from tack.ir.nodes import IRFunction
 from tack.model.errors import ToolchainError
 from tack.model.launch import Launch
-from tack.render.llvm_dialect import FUNCTIONS, declaration
+from tack.render.llvm_dialect import CLEAR, DECLARATION_OF_CLEAR, FUNCTIONS, declaration
 from tack.render.renderer import Renderer
 from tack.render.source import Source
 
@@ -46,6 +46,8 @@ def _parts(unit: str, sources: Sequence[Source]) -> Iterator[str]:
     for key, name in FUNCTIONS.items():
         if any(f'@"{name}"(' in source.text for source in sources):
             yield declaration(*key)
+    if any(f'@"{CLEAR}"(' in source.text for source in sources):
+        yield DECLARATION_OF_CLEAR
     for source in sources:
         yield f"\n; {source.title}\n{source.text}"
     for source in sources:

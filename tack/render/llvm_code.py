@@ -9,6 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from tack.model.dtypes import DType
+from tack.render.llvm_dialect import CLEAR
 from tack.render.names import ascii_identifier
 
 __all__ = ["BOOL", "INDEX", "POINTER", "VOID", "Code", "load", "value_type"]
@@ -27,12 +28,14 @@ def value_type(dtype: DType) -> ir.Type:
     return _FLOATS.get(dtype.name) or ir.IntType(dtype.bits)
 
 
-def load(builder: ir.IRBuilder, address: ir.Value, dtype: DType) -> ir.Value:
-    """The value in an array or a slot; a bool is a byte there."""
+def load(
+    builder: ir.IRBuilder, address: ir.Value, dtype: DType, align: int | None = None
+) -> ir.Value:
+    """The value in an array or a slot, aligned to its size by default; a bool is a byte there."""
     if dtype.is_bool:
         byte = builder.load(address, align=1, typ=_BYTE)
         return builder.icmp_unsigned("!=", byte, ir.Constant(_BYTE, 0))
-    return builder.load(address, align=dtype.itemsize, typ=value_type(dtype))
+    return builder.load(address, align=align or dtype.itemsize, typ=value_type(dtype))
 
 
 class Code:
@@ -88,17 +91,40 @@ class Code:
         place.type = POINTER  # llvmlite would write the pointer of old, i64*
         return place
 
+    def array(self, name: str, dtype: DType, size: int) -> ir.Value:
+        """Memory for a local array."""
+        element = _BYTE if dtype.is_bool else value_type(dtype)
+        place = self._entry.alloca(ir.ArrayType(element, size), name=ascii_identifier(name))
+        place.type = POINTER
+        return place
+
+    def clear(self, address: ir.Value, size: int) -> None:
+        """Zeroes so many bytes."""
+        module = self.builder.module
+        function = module.globals.get(CLEAR)
+        if function is None:
+            kinds = [POINTER, _BYTE, INDEX, BOOL]
+            function = ir.Function(module, ir.FunctionType(VOID, kinds), CLEAR)
+        nothing = ir.Constant(_BYTE, 0)
+        self.builder.call(function, [address, nothing, self.index(size), ir.Constant(BOOL, 0)])
+
     def element(self, array: ir.Value, index: ir.Value, dtype: DType) -> ir.Value:
         """The address of an array's element."""
         kind = _BYTE if dtype.is_bool else value_type(dtype)
         return self.builder.gep(array, [index], inbounds=True, source_etype=kind)
 
-    def load(self, address: ir.Value, dtype: DType) -> ir.Value:
-        """The value of an array's element."""
-        return load(self.builder, address, dtype)
+    def byte(self, array: ir.Value, offset: ir.Value) -> ir.Value:
+        """The address of what begins so many bytes behind that of an array."""
+        return self.builder.gep(array, [offset], inbounds=True, source_etype=_BYTE)
 
-    def store(self, value: ir.Value, address: ir.Value, dtype: DType) -> None:
-        """Stores an array's element."""
+    def load(self, address: ir.Value, dtype: DType, align: int | None = None) -> ir.Value:
+        """The value of an array's element, aligned to its size by default."""
+        return load(self.builder, address, dtype, align)
+
+    def store(
+        self, value: ir.Value, address: ir.Value, dtype: DType, align: int | None = None
+    ) -> None:
+        """Stores an array's element, aligned to its size by default."""
         if dtype.is_bool:
             value = self.builder.zext(value, _BYTE)
-        self.builder.store(value, address, align=dtype.itemsize)
+        self.builder.store(value, address, align=align or dtype.itemsize)

@@ -11,7 +11,15 @@ from typing import Final
 from tack.ir.nodes import MATH_CALLS
 from tack.model.dtypes import DType
 
-__all__ = ["BINARY", "FLAGGED", "FUNCTIONS", "conversion", "declaration"]
+__all__ = [
+    "BINARY",
+    "CLEAR",
+    "DECLARATION_OF_CLEAR",
+    "FLAGGED",
+    "FUNCTIONS",
+    "conversion",
+    "declaration",
+]
 
 _OF_INTEGERS: Final = {
     "+": "add",
@@ -69,6 +77,12 @@ FUNCTIONS: Final[Mapping[tuple[str, str], str]] = {
 invite what LLVM knows of it: where it can tell that the divisor is not zero, it takes NaN to be
 impossible, though the divisor may be one (LLVM 20 to 22, ``LibCallSimplifier::optimizeFMod``).
 """
+
+
+CLEAR: Final = "llvm.memset.p0.i64"
+"""The intrinsic that sets bytes: address, value, count, and whether the memory is volatile."""
+
+DECLARATION_OF_CLEAR: Final = f'declare void @"{CLEAR}"(ptr, i8, i64, i1)'
 
 
 def declaration(builtin: str, dtype: str) -> str:

@@ -25,6 +25,7 @@ from tack.ir.nodes import (
     IRDimSize,
     IRIfExp,
     IRName,
+    IRStride,
     IRUnaryOp,
 )
 from tack.ir.traversal import children
@@ -40,12 +41,19 @@ class Bindings:
     """What the names of a kernel stand for.
 
     ``values``: scalars, arrays, loop indices, and locals that are set once. ``places``: the memory
-    of locals that change. ``extents``: by array and dimension.
+    of locals that change. ``extents`` and ``strides``: by array and dimension. ``strided``: the
+    arrays that have any strides and alignment.
     """
 
     values: dict[str, ir.Value] = field(default_factory=dict)
     places: dict[str, ir.Value] = field(default_factory=dict)
     extents: dict[tuple[str, int], ir.Value] = field(default_factory=dict)
+    strides: dict[tuple[str, int], ir.Value] = field(default_factory=dict)
+    strided: frozenset[str] = frozenset()
+
+    def alignment(self, array: str) -> int | None:
+        """To how many bytes an array's elements are aligned, None for their size."""
+        return 1 if array in self.strided else None
 
 
 class ExpressionWriter:
@@ -61,8 +69,10 @@ class ExpressionWriter:
         return self._WRITERS[type(node)](self, node)
 
     def address(self, array: str, indices: list[Expression], dtype: DType) -> ir.Value:
-        """The address of the element of an array at its flat index."""
+        """The address of the element of an array at its packed index."""
         (index,) = indices
+        if array in self._bindings.strided:
+            return self._code.byte(self._bindings.values[array], self.value(index))
         return self._code.element(self._bindings.values[array], self.value(index), dtype)
 
     # One method a kind.
@@ -81,9 +91,13 @@ class ExpressionWriter:
     def _dim_size(self, node: IRDimSize) -> ir.Value:
         return self._bindings.extents[node.array, node.dim]
 
+    def _stride(self, node: IRStride) -> ir.Value:
+        return self._bindings.strides[node.array, node.dim]
+
     def _load(self, node: IRArrayLoad) -> ir.Value:
         dtype = typed(node)
-        return self._code.load(self.address(node.array, node.indices, dtype), dtype)
+        address = self.address(node.array, node.indices, dtype)
+        return self._code.load(address, dtype, self._bindings.alignment(node.array))
 
     def _binary(self, node: IRBinOp) -> ir.Value:
         instruction = getattr(self._builder, BINARY[typed(node).kind][node.op])
@@ -181,6 +195,7 @@ class ExpressionWriter:
         IRConstant: _constant,
         IRName: _name,
         IRDimSize: _dim_size,
+        IRStride: _stride,
         IRArrayLoad: _load,
         IRBinOp: _binary,
         IRCompare: _compare,

@@ -68,8 +68,9 @@ def _parameter(slot: Slot, function: IRFunction, loop: IRParallelFor) -> _Parame
     if kind == "loop":
         return _Parameter(f"{loop.index_vars[number]}_count", i64)
     name = function.params[number].name
-    if kind == "extent":
-        return _Parameter(f"{name}_shape_{rest[0]}", i64)
+    if kind in ("extent", "stride"):
+        what = "shape" if kind == "extent" else kind
+        return _Parameter(f"{name}_{what}_{rest[0]}", i64)
     return _Parameter(name, None if kind == "pointer" else DTYPES[rest[0]])
 
 
@@ -116,7 +117,8 @@ def _write_loop(
     inner: ir.Function, function: IRFunction, loop: IRParallelFor, launch: Launch
 ) -> None:
     """The body of the function that runs the iterations of a span."""
-    code, bindings = Code(inner), Bindings()
+    strided = frozenset(param.name for param in function.params if param.is_strided)
+    code, bindings = Code(inner), Bindings(strided=strided)
     *values, begin, end = inner.args
     counts = []
     for (kind, number, *rest), value in zip(launch.slots, values, strict=True):
@@ -124,9 +126,11 @@ def _write_loop(
             counts.append(value)
         elif kind == "extent":
             bindings.extents[function.params[number].name, rest[0]] = value
+        elif kind == "stride":
+            bindings.strides[function.params[number].name, rest[0]] = value
         else:
             bindings.values[function.params[number].name] = value
-    writer = StatementWriter(code, bindings, function.locals)
+    writer = StatementWriter(code, bindings, function.locals, function.local_arrays)
 
     def iteration(indices: Sequence[ir.Value], following: ir.Block) -> None:
         bindings.values.update(zip(loop.index_vars, indices, strict=True))

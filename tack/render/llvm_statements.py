@@ -20,8 +20,10 @@ from tack.ir.nodes import (
     IRBreak,
     IRContinue,
     IRIf,
+    IRLocalArray,
     IRSequentialFor,
     IRWhile,
+    LocalArray,
     Statement,
 )
 from tack.ir.traversal import assigned_names
@@ -36,13 +38,25 @@ __all__ = ["StatementWriter"]
 
 
 class StatementWriter:
-    """Appends the statements of one function to ``code``; ``types`` are the locals' types."""
+    """Appends the statements of one function to ``code``.
 
-    def __init__(self, code: Code, bindings: Bindings, types: Mapping[str, DType]) -> None:
+    ``types`` are the locals' types, ``arrays`` the local arrays.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        bindings: Bindings,
+        types: Mapping[str, DType],
+        arrays: Mapping[str, LocalArray],
+    ) -> None:
         self._code = code
         self._builder = code.builder
         self._bindings = bindings
         self._types = types
+        self._arrays = arrays
+        for name, array in arrays.items():
+            bindings.values[name] = code.array(name, array.dtype, array.size)
         self._expressions = ExpressionWriter(code, bindings)
         self._scopes = Scopes()
         self._set_once: set[str] = set()
@@ -89,7 +103,11 @@ class StatementWriter:
     def _store(self, node: IRArrayStore) -> None:
         value, dtype = self._expressions.value(node.value), typed(node.value)
         address = self._expressions.address(node.array, node.indices, dtype)
-        self._code.store(value, address, dtype)
+        self._code.store(value, address, dtype, self._bindings.alignment(node.array))
+
+    def _make(self, node: IRLocalArray) -> None:
+        array = self._arrays[node.array]
+        self._code.clear(self._bindings.values[node.array], array.size * array.dtype.itemsize)
 
     def _atomic(self, node: IRAtomic) -> None:
         dtype = self._types[node.target]
@@ -150,6 +168,7 @@ class StatementWriter:
         IRAssign: _assign,
         IRArrayStore: _store,
         IRAtomic: _atomic,
+        IRLocalArray: _make,
         IRIf: _if,
         IRWhile: _while,
         IRSequentialFor: _for,

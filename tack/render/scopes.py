@@ -9,15 +9,18 @@ round to the next. What is not declared by an assignment starts as zero.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tack.ir.nodes import (
+    IRArrayLoad,
+    IRArrayStore,
     IRAssign,
     IRAtomic,
     IRBreak,
     IRContinue,
     IRIf,
+    IRLocalArray,
     IRName,
     IRNode,
     IRSequentialFor,
@@ -30,6 +33,7 @@ from tack.ir.traversal import (
     read_names,
     statement_lists,
     statements_of,
+    walk_ir,
 )
 
 __all__ = ["Scopes", "plan_scopes", "reads", "sets"]
@@ -42,12 +46,14 @@ class Scopes:
     ``declaring``: the assignments that declare their target. ``before``: the locals to declare in
     front of a statement. ``counting``: the loops whose variable lives in their own head.
     ``unread``: the locals that nothing reads, which only loops set; they are not declared.
+    ``arrays_in_front``: the local arrays that are used outside of the block that makes them.
     """
 
     declaring: set[int] = field(default_factory=set)
     before: dict[int, list[str]] = field(default_factory=dict)
     counting: set[int] = field(default_factory=set)
     unread: set[str] = field(default_factory=set)
+    arrays_in_front: list[str] = field(default_factory=list)
 
 
 def plan_scopes(body: Sequence[Statement], names: Sequence[str]) -> Scopes:
@@ -55,7 +61,23 @@ def plan_scopes(body: Sequence[Statement], names: Sequence[str]) -> Scopes:
     planner = _Planner(body)
     for name in names:
         planner.place(name)
+    planner.scopes.arrays_in_front = list(_arrays_in_front(body))
     return planner.scopes
+
+
+def _arrays_in_front(body: Sequence[Statement]) -> Iterator[str]:
+    everywhere = _array_mentions(body)
+    blocks = [body, *(block for inner in statements_of(body) for block in statement_lists(inner))]
+    for block in blocks:
+        made = [statement.array for statement in block if isinstance(statement, IRLocalArray)]
+        here = _array_mentions(block) if made else everywhere
+        yield from (name for name in made if here[name] != everywhere[name])
+
+
+def _array_mentions(block: Sequence[Statement]) -> Counter[str]:
+    """How often a block mentions each array."""
+    kinds = (IRArrayLoad, IRArrayStore, IRLocalArray)
+    return Counter(n.array for s in block for n in walk_ir(s) if isinstance(n, kinds))
 
 
 class _Planner:

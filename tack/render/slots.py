@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from tack.ir.nodes import IRFunction, IRParallelFor
+from tack.model.dtypes import DType
 from tack.model.launch import Launch, Slot
 from tack.render.cfamily import Dialect
 from tack.render.names import Names
@@ -14,6 +15,9 @@ __all__ = ["SlotNames", "SlotParameter", "listed"]
 
 
 _WIDTH: Final = 96
+
+_PER_AXIS: Final = {"extent": "shape", "stride": "stride"}
+"""Kind of a slot that an array has for each axis -> what stands in its name."""
 
 
 def listed(items: Iterable[str]) -> list[str]:
@@ -62,8 +66,8 @@ class SlotNames:
         if kind == "loop":
             return self._names.fresh(f"{loop.index_vars[number]}_count")
         name = self._function.params[number].name
-        if kind == "extent":
-            return self._names.fresh(f"{name}_shape_{rest[0]}")
+        if kind in _PER_AXIS:
+            return self._names.fresh(f"{name}_{_PER_AXIS[kind]}_{rest[0]}")
         return self._names.local(name)
 
     def name(self, python_name: str) -> str:
@@ -75,6 +79,16 @@ class SlotNames:
     def extent(self, array: str, dim: int) -> str:
         """The name of an array's extent."""
         return self._use("extent", self._numbers[array], dim)
+
+    def stride(self, array: str, dim: int) -> str:
+        """The name of an array's stride, in bytes."""
+        return self._use("stride", self._numbers[array], dim)
+
+    def strided(self, array: str) -> DType | None:
+        """The dtype of the elements of a strided array; None for another array."""
+        number = self._numbers.get(array)
+        param = None if number is None else self._function.params[number]
+        return param.dtype if param is not None and param.is_strided else None
 
     def count(self, loop: int) -> str:
         """The name of an extent of the parallel loop."""
@@ -103,10 +117,11 @@ class SlotNames:
         kind, number, *rest = slot
         if kind != "pointer":
             return dialect.types[rest[0] if kind == "scalar" else "i64"] + " "
-        dtype = self._function.params[number].dtype
-        assert dtype is not None
+        param = self._function.params[number]
+        assert param.dtype is not None
         const = "" if number in self._launch.written else "const "
-        return f"{const}{dialect.type(dtype)} *{qualifier}"
+        element = "char" if param.is_strided else dialect.type(param.dtype)
+        return f"{const}{element} *{qualifier}"
 
 
 _MEMBERS: Final = {"bool": "u8 != 0", "f16": "u16", "bf16": "u16"}

@@ -17,9 +17,11 @@ from tack.ir.nodes import (
     IRContinue,
     IRDimSize,
     IRIf,
+    IRLocalArray,
     IRName,
     IRSequentialFor,
     IRWhile,
+    LocalArray,
     Statement,
 )
 from tack.model.dtypes import DType, i64
@@ -38,7 +40,8 @@ _COMPOUND: Final = frozenset({"+", "-", "*", "/", "&", "|", "^"})
 class StatementWriter:
     """Writes the statements of one function.
 
-    ``types`` are the locals' types; ``names`` gives the names of what the writer itself needs.
+    ``types`` are the locals' types, ``arrays`` the local arrays; ``names`` gives the names of what
+    the writer itself needs.
     """
 
     def __init__(
@@ -47,17 +50,25 @@ class StatementWriter:
         expressions: ExpressionWriter,
         names: Names,
         types: Mapping[str, DType],
+        arrays: Mapping[str, LocalArray],
     ) -> None:
         self._dialect = dialect
         self._expressions = expressions
         self._names = names
         self._types = types
+        self._arrays = arrays
         self._scopes = Scopes()
 
     def body(self, statements: Sequence[Statement], depth: int) -> list[str]:
         """The lines of an iteration, declarations included, indented by ``depth`` steps."""
         self._scopes = plan_scopes(statements, list(self._types))
-        return list(self._block(statements, depth))
+        lines = [f"{INDENT * depth}{self._array(name)};" for name in self._scopes.arrays_in_front]
+        return [*lines, *self._block(statements, depth)]
+
+    def _array(self, name: str) -> str:
+        """The declaration of a local array."""
+        array = self._arrays[name]
+        return f"{self._dialect.type(array.dtype)} {self._names.local(name)}[{array.size}]"
 
     def _block(self, statements: Sequence[Statement], depth: int) -> Iterator[str]:
         for statement in statements:
@@ -110,6 +121,13 @@ class StatementWriter:
         ):
             return f"{target} {value.op}= {self._expressions.write(value.right)};"
         return f"{target} = {self._expressions.write(value)};"
+
+    def _make(self, node: IRLocalArray, depth: int) -> Iterator[str]:
+        """Declares the array, or clears it where it had to be declared in front."""
+        if node.array in self._scopes.arrays_in_front:
+            yield INDENT * depth + self._dialect.clear.format(self._names.local(node.array))
+        else:
+            yield f"{INDENT * depth}{self._array(node.array)} = {{0}};"
 
     def _if(self, node: IRIf, depth: int) -> Iterator[str]:
         lead = INDENT * depth
@@ -167,6 +185,7 @@ class StatementWriter:
         IRAssign: _assign,
         IRArrayStore: _store,
         IRAtomic: _atomic,
+        IRLocalArray: _make,
         IRIf: _if,
         IRWhile: _while,
         IRSequentialFor: _for,

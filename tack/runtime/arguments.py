@@ -26,7 +26,7 @@ __all__ = ["annotations_of", "call_signature", "fits", "free", "values_of"]
 
 
 def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Signature:
-    """The signature of a call: dtypes and ranks, with the extents of each array pinned.
+    """The signature of a call: dtypes, ranks and layouts, with the extents of each array pinned.
 
     Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant of any
     signature could take.
@@ -87,6 +87,7 @@ def fits(spec: Spec, given: Spec) -> bool:
     return (
         spec.dtype is given.dtype
         and spec.rank == given.rank
+        and (spec.is_strided or not given.is_strided)
         and all(
             dim is None or dim == extent for dim, extent in zip(spec.dims, given.dims, strict=True)
         )
@@ -149,18 +150,10 @@ def _array_spec(definition: KernelDefinition, name: str, value: object) -> Array
         raise TypeError(
             f"{where} has dtype {value.dtype}; a kernel takes {known}, in native byte order"
         )
-    if not 1 <= value.ndim <= MAX_RANK:
-        raise TypeError(f"{where} has {value.ndim} dimensions; a kernel takes 1 to {MAX_RANK}")
-    if not value.flags.c_contiguous:
-        raise ValueError(
-            f"{where} is not C-contiguous (shape {value.shape}, strides {value.strides}); pass "
-            "numpy.ascontiguousarray of it, and copy back what the kernel writes"
-        )
-    if not value.flags.aligned:
-        raise ValueError(
-            f"{where} is not aligned to its {value.itemsize}-byte elements; pass a copy"
-        )
-    return ArraySpec(dtype, value.shape)
+    if value.ndim > MAX_RANK:
+        raise TypeError(f"{where} has {value.ndim} dimensions; a kernel takes at most {MAX_RANK}")
+    plain = value.flags.c_contiguous and value.flags.aligned
+    return ArraySpec(dtype, value.shape, "contiguous" if plain else "strided")
 
 
 def _template_spec(

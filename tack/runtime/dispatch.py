@@ -44,7 +44,7 @@ def on_miss(
     resolution = resolve(definition, args)
     launch, launchable = resolution.launch, resolution.launchable
     if launch is None or launchable is None:
-        compiled = _compile(definition, resolution)
+        compiled = _compile(definition, _specialized(definition, resolution))
         launch, launchable = compiled.launch, compiled.launchable
         origin = compiled.origin
     else:
@@ -65,6 +65,7 @@ def decide(definition: KernelDefinition, args: tuple[object, ...]) -> Explanatio
     resolution = resolve(definition, args)
     if resolution.launchable is not None:
         return _with_jit(resolution, False, "a prebuilt variant answers")
+    resolution = _specialized(definition, resolution)
     if jit_policy() == "forbid":
         return _with_jit(resolution, False, _FORBIDDEN)
     obstacle = jit.obstacle(definition, resolution.signature)
@@ -72,12 +73,20 @@ def decide(definition: KernelDefinition, args: tuple[object, ...]) -> Explanatio
     return _with_jit(resolution, obstacle is None, reason)
 
 
+def _specialized(definition: KernelDefinition, resolution: Resolution) -> Resolution:
+    """``resolution`` with the signature that is compiled, should nothing prebuilt answer."""
+    from tack.runtime.pinning import pinned
+
+    signature = pinned(definition, resolution.signature, resolution.given)
+    return replace(resolution, signature=signature)
+
+
 def _with_jit(resolution: Resolution, accepted: bool, reason: str) -> Explanation:
     """The explanation with the variant that the call compiles, or does not, as last candidate."""
     shown = resolution.explanation
     candidate = Candidate(
         kernel=shown.kernel,
-        signature=shown.signature,
+        signature=str(resolution.signature),
         target=str(Target("cpu", cpu.best_level())),
         accepted=accepted,
         reason=reason,
@@ -112,14 +121,14 @@ def _refused(explanation: Explanation) -> NoVariantError:
 
 def _announce(resolution: Resolution, policy: str) -> None:
     """Says that a variant is compiled; warns where its package ships prebuilt ones."""
-    shown = resolution.explanation
-    log("info", "%s(%s) is not prebuilt", shown.kernel, shown.signature)
+    kernel, signature = resolution.explanation.kernel, resolution.signature
+    log("info", "%s(%s) is not prebuilt", kernel, signature)
     if policy == "warn" and resolution.bundled:
         import warnings
 
         warnings.warn(
-            f"{shown.kernel}({shown.signature}) is not prebuilt, so this call compiles it; to "
-            f'prebuild it, add "{shown.signature}" to the signatures of "{shown.kernel}" in '
+            f"{kernel}({signature}) is not prebuilt, so this call compiles it; to "
+            f'prebuild it, add "{signature}" to the signatures of "{kernel}" in '
             "tack-aot.toml (TACK_JIT=allow compiles in silence, tack.explain tells more)",
             JITWarning,
             stacklevel=_callers_level(),

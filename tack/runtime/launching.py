@@ -23,11 +23,17 @@ class Symbols(Protocol):
         ...
 
 
-def launchable(variant: Variant, launch: Launch, library: Symbols) -> _core.Launchable:
-    """``variant`` with its entries found; raises `LoadError` where plan and library disagree."""
+def launchable(
+    variant: Variant, launch: Launch, library: Symbols, given: Signature | None = None
+) -> _core.Launchable:
+    """``variant`` with its entries found; raises `LoadError` where plan and library disagree.
+
+    It takes arrays of the layouts in ``given`` alone, by default those of the variant. What answers
+    a strided array is so never asked about a contiguous one, for which a better one may exist.
+    """
     definition = variant.kernel
     assert isinstance(definition, KernelDefinition)
-    params = _params(definition, variant.signature)
+    params = _params(definition, variant.signature, given or variant.signature)
     try:
         entries = {flavour: library.symbol(symbol) for flavour, symbol in launch.entries}
         return _core.Launchable(
@@ -44,15 +50,17 @@ def launchable(variant: Variant, launch: Launch, library: Symbols) -> _core.Laun
         raise LoadError(f"its launch plan does not fit its library: {error}") from None
 
 
-def _params(definition: KernelDefinition, signature: Signature) -> list[tuple[object, ...]]:
+def _params(
+    definition: KernelDefinition, signature: Signature, given: Signature
+) -> list[tuple[object, ...]]:
     """The parameters as the launcher checks them."""
     rows: list[tuple[object, ...]] = []
     annotations = annotations_of(definition)
-    for flat in signature.flat():
-        spec = flat.spec
-        if isinstance(spec, ArraySpec):
+    for flat, other in zip(signature.flat(), given.flat(), strict=True):
+        spec, passed = flat.spec, other.spec
+        if isinstance(spec, ArraySpec) and isinstance(passed, ArraySpec):
             pins = tuple(-1 if dim is None else dim for dim in spec.dims)
-            rows.append(("array", spec.dtype.name, spec.rank, pins))
+            rows.append(("array", spec.dtype.name, spec.rank, pins, passed.layout))
         else:
             annotated = not flat.path and annotations[flat.argument] is not None
             rows.append(("scalar", spec.dtype.name, annotated))

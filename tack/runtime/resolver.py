@@ -27,12 +27,14 @@ __all__ = ["Resolution", "resolve"]
 class Resolution(Record):
     """What the bundle of a kernel's package has for a call, and what can be launched if it has it.
 
-    ``signature`` is the call's, every dimension free; ``bundled`` says whether the package ships
+    ``given`` is the call's signature, with its extents; ``signature`` has every dimension free but
+    those that a variant compiled for the call must know. ``bundled`` says whether the package ships
     prebuilt variants at all.
     """
 
     explanation: Explanation
     signature: Signature
+    given: Signature
     bundled: bool
     launch: Launch | None = None
     launchable: _core.Launchable | None = None
@@ -54,16 +56,16 @@ def resolve(definition: KernelDefinition, args: Sequence[object]) -> Resolution:
     try:
         index = index_for(definition)
     except BundleError as error:
-        return Resolution(replace(shown, notes=(str(error),)), open_ended, bundled=True)
+        return Resolution(replace(shown, notes=(str(error),)), open_ended, given, bundled=True)
     if index is None:
         package = definition.module.partition(".")[0]
         note = f"the package {package!r} ships no bundle (no _tack/manifest.json); build its wheel"
-        return Resolution(replace(shown, notes=(note,)), open_ended, bundled=False)
+        return Resolution(replace(shown, notes=(note,)), open_ended, given, bundled=False)
     entry = index.entry
     if entry is None or entry.parameters != definition.parameters:
         what = "has other parameters" if entry else "is not among the kernels"
         note = f"{definition.name} {what} of the bundle in {index.folder}"
-        return Resolution(replace(shown, notes=(note,)), open_ended, bundled=True)
+        return Resolution(replace(shown, notes=(note,)), open_ended, given, bundled=True)
     return _choose(definition, given, shown, index, entry)
 
 
@@ -84,7 +86,7 @@ def _choose(
             reason = _misfit(definition, entry, index, variant, given)
         if reason is None:
             try:
-                launchable = _load(definition, index, variant)
+                launchable = _load(definition, index, variant, given)
                 chosen = variant
             except cpu.LoadError as error:
                 reason = str(error)
@@ -99,18 +101,16 @@ def _choose(
         )
     shown = replace(shown, candidates=tuple(candidates))
     launch = None if chosen is None else chosen.launch
-    return Resolution(shown, _free(given), bundled=True, launch=launch, launchable=launchable)
+    free = _free(given)
+    return Resolution(shown, free, given, bundled=True, launch=launch, launchable=launchable)
 
 
-def _preference(variant: VariantEntry) -> tuple[int, int, str]:
-    """More pinned dimensions first, then the higher CPU level."""
-    pinned = sum(
-        dim is not None
-        for flat in variant.signature.flat()
-        if isinstance(flat.spec, ArraySpec)
-        for dim in flat.spec.dims
-    )
-    return -pinned, -variant.target.level.rank, str(variant.signature)
+def _preference(variant: VariantEntry) -> tuple[int, int, int, str]:
+    """More pinned dimensions first, then fewer strided arrays, then the higher CPU level."""
+    arrays = [f.spec for f in variant.signature.flat() if isinstance(f.spec, ArraySpec)]
+    pinned = sum(dim is not None for spec in arrays for dim in spec.dims)
+    strided = sum(spec.is_strided for spec in arrays)
+    return -pinned, strided, -variant.target.level.rank, str(variant.signature)
 
 
 def _misfit(
@@ -142,10 +142,11 @@ def _free(signature: Signature) -> Signature:
 
 
 def _load(
-    definition: KernelDefinition, index: PackageIndex, entry: VariantEntry
+    definition: KernelDefinition, index: PackageIndex, entry: VariantEntry, given: Signature
 ) -> _core.Launchable:
     """The variant of ``entry``, loaded. Raises `cpu.LoadError`."""
     artifact = index.bundle.artifact(entry.target)
     assert artifact is not None  # the bundle's reader checked it
     variant = Variant(definition, entry.signature, entry.target, entry.options)
-    return launching.launchable(variant, entry.launch, cpu.load(index.folder, artifact))
+    library = cpu.load(index.folder, artifact)
+    return launching.launchable(variant, entry.launch, library, given)

@@ -11,7 +11,8 @@
 
 #define TACK_ABI 1
 
-/* One packed argument: a pointer, an extent, or a scalar bit-cast by its dtype (bool is u8). */
+/* One packed value: a pointer, an extent, a stride in bytes, or a scalar bit-cast by its dtype
+ * (bool is u8). */
 typedef union tack_slot {
   void* ptr;
   int64_t i64;

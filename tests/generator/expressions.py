@@ -184,7 +184,18 @@ class Expressions:
             index = [f"{array.own[0]} * {array.pitch} + {offset} % {array.width}"]
         else:
             index = list(array.own)
-        return f"{array.name}[{', '.join(index)}]"
+        if array.free != "axis" and self.chance(15):
+            return f"{array.name}.flat[{self._flat(array, index, scope, depth)}]"
+        return f"{array.name}[{', '.join(index) or '()'}]"
+
+    def _flat(self, array: Array, index: list[str], scope: Scope, depth: int) -> str:
+        """The flat index of the element with these indices, or of any where any may be read."""
+        if not array.own:
+            return f"{self._index(scope, depth)} % {array.name}.size"
+        first, *rest = index
+        for axis, each in enumerate(rest, start=1):
+            first = f"({first}) * {array.name}.shape[{axis}] + {each}"
+        return first
 
     def _inside(self, array: Array, axis: int, scope: Scope, depth: int) -> str:
         if self.chance(20):
@@ -210,6 +221,10 @@ class Expressions:
         if not scope.arrays:
             return self._leaf("I", scope)
         array = self.pick(scope.arrays)
+        if array.rank == 0 or self.chance(20):
+            return Term(f"{array.name}.{self.pick(['size', 'ndim'])}")
+        if self.chance(10):
+            return Term(f"len({array.name})")
         return Term(f"{array.name}.shape[{self.number(0, array.rank - 1)}]")
 
     # Operators.
@@ -431,7 +446,7 @@ class Expressions:
     def _array_for(self, function: Function, scope: Scope) -> Array | None:
         """An array that a function can be given, if it takes one and there is one."""
         wanted = function.array
-        arrays = [] if wanted is None else [e for e in scope.arrays if e.kind == wanted.kind]
+        arrays = [] if wanted is None else [e for e in scope.arrays if e.fits(wanted)]
         return self.pick(arrays) if arrays else None
 
     def call(

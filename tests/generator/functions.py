@@ -20,8 +20,9 @@ def write_function(name: str, statements: Statements, arrays: list[Array]) -> li
     signature: list[str] = []
     array: Array | None = None
     indices: tuple[str, ...] = ()
-    if arrays and chance(50):
-        like = pick(arrays)
+    if arrays and chance(60):
+        local = Array("", pick(["I", "F"]), pick([1, 1, 2]), local=True)
+        like = local if chance(25) else pick(arrays)
         own = tuple(scope.fresh(each) for each in ("at", "row", "page")[: len(like.own)])
         indices = own
         array = replace(like, name=scope.fresh("array"), own=own)
@@ -45,7 +46,7 @@ def write_function(name: str, statements: Statements, arrays: list[Array]) -> li
         default = defaults.get(parameter)
         spelled = parameter + annotations.get(parameter, "")
         signature.append(spelled if default is None else f"{spelled}={default}")
-    procedure = array is not None and array.own != () and chance(50)
+    procedure = array is not None and array.writable and chance(50)
     results = () if procedure else tuple(pick(FAMILIES) for _ in range(pick([1, 1, 1, 1, 2, 3])))
     place = Place(depth=1, results=results)
     body = _body(statements, scope, place)
@@ -66,7 +67,7 @@ def _defaults(statements: Statements, parameters: list[tuple[str, str]]) -> dict
 
 def _body(statements: Statements, scope: Scope, place: Place) -> list[str]:
     lines = statements.block(scope, place, 3)
-    if any(each.own for each in scope.arrays) and statements.chance(50):
+    if any(each.writable for each in scope.arrays) and statements.chance(50):
         lines += statements.store(scope, place)
     if statements.chance(50):
         test = statements.expressions.condition(scope, 2)

@@ -134,8 +134,8 @@ class _Kernel:
         lines = ['"""A generated kernel."""'] if self.chance(30) else []
         tables = [each.array for each in self.parameters if each.array is not None]
         for _ in range(self.pick([0, 0, 0, 1, 2])):
-            if tables and self.chance(30):
-                array = self.pick(tables)
+            array = self.pick(tables) if tables and self.chance(30) else None
+            if array is not None and 1 <= array.rank <= 3:
                 names = [self.scope.fresh(each) for each in ("nx", "ny", "nz")[: array.rank]]
                 lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {array.name}.shape")
             else:
@@ -153,6 +153,8 @@ class _Kernel:
                 return self.pick(known).name
             if tables and self.chance(60):
                 array = self.pick(tables)
+                if array.rank == 0 or self.chance(20):
+                    return f"{array.name}.{self.pick(['size', 'ndim'])}"
                 return f"{array.name}.shape[{self.number(0, array.rank - 1)}]"
             return str(self.number(-3, 300))
         left, right = self._host(depth - 1), self._host(depth - 1)
@@ -257,15 +259,17 @@ class _Kernel:
         alias = self.pick(["", "", "same", "pun", "shifted"])
         name = self.scope.fresh(self.pick(_ARRAY_NAMES)) if alias else ""
         if alias == "same":
-            buffer = self._buffer(dtype, count)
-            self._array(array, View(buffer, dtype, 0, shape))
-            self._array(replace(array, name=name), View(buffer, dtype, 0, shape))
+            view = self._spread(View(self._buffer(dtype, count), dtype, 0, shape))
+            self._array(array, view)
+            self._array(replace(array, name=name), view)
         elif alias == "shifted" and array.free == "segment":
             # Two views, one element apart, of segments that are one element longer.
             wide = shape[0] // array.width * (array.width + 1)
-            buffer = self._buffer(dtype, wide + 1)
-            for each, offset in ((array.name, 0), (name, 1)):
-                view = View(buffer, dtype, offset, (wide,))
+            step = self.pick([1, 1, 2, 3])
+            buffer = self._buffer(dtype, (wide + 1) * step)
+            for each, offset in ((array.name, 0), (name, step)):
+                strides = (step * numpy_dtype(dtype).itemsize,) if step > 1 else None
+                view = View(buffer, dtype, offset, (wide,), strides)
                 self._array(replace(array, name=each, pitch=array.width + 1), view)
         elif alias == "pun" and array.free == "axis" and dtype not in DTYPES_OF["F"]:
             narrow = self.pick(["u8", "i8", dtype])
@@ -275,21 +279,49 @@ class _Kernel:
             other = replace(array, name=name, family=family_of(narrow))
             self._array(other, View(buffer, narrow, 0, (*shape[:-1], shape[-1] * ratio)))
         else:
-            self._array(array, View(self._buffer(dtype, count), dtype, 0, shape))
+            view = View(self._buffer(dtype, count), dtype, 0, shape)
+            self._array(array, self._spread(view))
+
+    def _spread(self, view: View, repeats: bool = False) -> View:
+        """Now and then, the same elements in another order and further apart, perhaps unaligned.
+
+        With `repeats` an axis may have the stride 0.
+        """
+        if not self.chance(35) or 0 in view.shape:
+            return view
+        item = numpy_dtype(view.dtype).itemsize
+        axes = list(range(len(view.shape)))
+        if self.chance(40):
+            axes.reverse()
+        strides, first = [0] * len(axes), 0
+        step = item * self.pick([1, 2, 3]) + (self.number(1, item) if self.chance(20) else 0)
+        for axis in reversed(axes):
+            if repeats and self.chance(20):
+                continue
+            strides[axis] = step
+            step *= view.shape[axis]
+            if self.chance(25):
+                first += strides[axis] * (view.shape[axis] - 1)
+                strides[axis] = -strides[axis]
+        skew = first + (self.number(1, item) if self.chance(30) else 0)
+        count = -(-(step + 2 * item) // item)
+        self.buffers[view.buffer] = replace(self.buffers[view.buffer], count=count)
+        return replace(view, strides=tuple(strides), skew=skew)
 
     def _array(self, array: Array, view: View) -> None:
+        array = replace(array, strided=view.strides is not None)
         self.parameters.append(_Parameter(array.name, view, array=array))
 
     def _table(self) -> None:
         """An array that nothing writes and every iteration may read anywhere."""
         dtype = self.pick([*_INTEGERS, *DTYPES_OF["F"], "bool"])
-        rank = self.number(1, 3)
+        rank = self.pick([1, 2, 3, 1, 2, 3, 0, 4, 5])
         shape = tuple(self.number(2, 4) for _ in range(rank))
         count = 1
         for extent in shape:
             count *= extent
         name = self.scope.fresh(self.pick(_ARRAY_NAMES))
-        view = View(self._buffer(dtype, count), dtype, 0, shape)
+        view = self._spread(View(self._buffer(dtype, count), dtype, 0, shape), repeats=True)
         self._array(Array(name, family_of(dtype), rank), view)
 
 

@@ -32,6 +32,9 @@ _BINARY = {
 _UNARY = {ast.USub: "negate", ast.Invert: "invert", ast.Not: "not"}
 _CALLS = {
     "abs": "abs",
+    "len": "shape",
+    "local_array": "local array",
+    "local_array_like": "local array",
     "min": "extreme",
     "max": "extreme",
     "floor": "round",
@@ -97,7 +100,7 @@ class _Recorder(ast.NodeVisitor):
             self._inside(name, children)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.value, ast.Attribute):
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             self._inside("shape", [])
             return
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -149,6 +152,8 @@ class _Recorder(ast.NodeVisitor):
                 return "choice"
             case ast.Constant() if self._around and self._around[-1] != "literal":
                 return "literal"
+            case ast.Attribute(attr="size" | "ndim"):
+                return "shape"
             case ast.keyword():
                 return "keyword"
             case ast.Call(func=function):

@@ -96,17 +96,26 @@ def _float(rng: random.Random) -> float:
 
 @dataclass(frozen=True)
 class View:
-    """One array argument: part of a buffer, in elements of its own dtype."""
+    """One array argument: part of a buffer, in elements of its own dtype.
+
+    With ``strides``, in bytes, any view of it, which begins ``skew`` bytes after ``offset``.
+    """
 
     buffer: int
     dtype: str
     offset: int
     shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    skew: int = 0
 
     def of(self, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The view itself, C-contiguous and aligned."""
+        """The view itself; C-contiguous and aligned unless it has strides."""
+        kind = numpy_dtype(self.dtype)
+        if self.strides is not None:
+            start = self.offset * kind.itemsize + self.skew
+            return np.ndarray(self.shape, kind, memory.view(np.uint8), start, self.strides)
         count = int(np.prod(self.shape, dtype=np.int64))
-        flat = memory.view(numpy_dtype(self.dtype))
+        flat = memory.view(kind)
         return flat[self.offset : self.offset + count].reshape(self.shape)
 
 

@@ -53,7 +53,8 @@ class Array:
     `own` is empty for one that nothing writes and that is read anywhere. Otherwise it is the
     leading index of what the iteration owns, as text: complete if `free` is "", else followed by
     any index into the last axis ("axis"), or multiplied by `pitch` with an offset below `width`
-    added ("segment").
+    added ("segment"). A `local` one belongs to the iteration, every element of it. A `strided` one
+    takes no atomics.
     """
 
     name: str
@@ -63,11 +64,29 @@ class Array:
     free: str = ""
     width: int = 0
     pitch: int = 0
+    local: bool = False
+    strided: bool = False
 
     @property
-    def kind(self) -> tuple[str, int, bool, str, int, int]:
-        """What a device function must know of an array that it is given."""
-        return self.family, self.rank, bool(self.own), self.free, self.width, self.pitch
+    def writable(self) -> bool:
+        """Whether the iteration may store to it."""
+        return self.local or self.own != ()
+
+    def fits(self, wanted: Array) -> bool:
+        """Whether a device function that takes `wanted` can be given this one."""
+        one, other = (
+            (
+                each.family,
+                each.rank,
+                bool(each.own),
+                each.free,
+                each.width,
+                each.pitch,
+                each.strided,
+            )
+            for each in (self, wanted)
+        )
+        return one == other and (self.local or not wanted.local)
 
 
 @dataclass(frozen=True)
@@ -94,7 +113,7 @@ class Scope:
 
     def nested(self) -> Scope:
         """A scope for a block."""
-        return Scope(list(self.variables), self.arrays, self.taken)
+        return Scope(list(self.variables), list(self.arrays), self.taken)
 
     def of(self, family: str, *, writable: bool = False) -> list[Variable]:
         """The variables of a family."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .expressions import Expressions
-from .scope import DTYPES_OF, FAMILIES, NAMES, Scope, Variable
+from .scope import DTYPES_OF, FAMILIES, NAMES, Array, Scope, Variable
 
 __all__ = ["Place", "Statements"]
 
@@ -85,6 +85,7 @@ class Statements:
             self._constant,
             self._chained,
             self._idle,
+            self._local_array,
         ]
         nested: list[Callable[[Scope, Place], Lines]] = [
             self._if,
@@ -203,7 +204,7 @@ class Statements:
             if known and self.chance(40):
                 names.append(self.pick(known).name)
                 continue
-            owned = [each for each in scope.arrays if each.own and each.family == family]
+            owned = [each for each in scope.arrays if each.writable and each.family == family]
             if owned and self.chance(30):
                 names.append(self.expressions.element(self.pick(owned), scope, 1))
                 continue
@@ -222,6 +223,22 @@ class Statements:
         known = self.pick(scope.of(family, writable=True)).name
         value = self._assigned(family, scope)
         return [f"{known} = {self._targets((family,), scope)} = {value}"]
+
+    def _local_array(self, scope: Scope, _place: Place) -> Lines:
+        """An array of the iteration, or of the round: zeros, until something is stored."""
+        name = scope.fresh(self.pick(NAMES))
+        local = [each for each in scope.arrays if each.local]
+        family = self.pick(["I", "F", "I", "U"])
+        dtype = "u64" if family == "U" else self.pick(DTYPES_OF[family])
+        if local and self.chance(30):
+            like = self.pick(local)
+            scope.arrays.append(Array(name, family, like.rank, local=True))
+            return [f"{name} = tack.local_array_like({like.name}, tack.{dtype})"]
+        extents = [str(self.number(2, 4)) for _ in range(self.pick([1, 1, 2, 3]))]
+        extents[0] = self.pick([extents[0], f"{extents[0]} + 1", f"2 * {extents[0]} - 1"])
+        shape = extents[0] if len(extents) == 1 else f"({', '.join(extents)})"
+        scope.arrays.append(Array(name, family, len(extents), local=True))
+        return [f"{name} = tack.local_array(tack.{dtype}, {shape})"]
 
     def _idle(self, scope: Scope, _place: Place) -> Lines:
         """What does nothing; an assert is for debug mode only."""
@@ -244,7 +261,7 @@ class Statements:
 
     def store(self, scope: Scope, place: Place) -> Lines:
         """A store to an array that the iteration owns part of."""
-        owned = [each for each in scope.arrays if each.own]
+        owned = [each for each in scope.arrays if each.writable]
         if not owned:
             return self._define(scope, place)
         array = self.pick(owned)
@@ -255,7 +272,7 @@ class Statements:
         return [f"{self.expressions.element(array, scope, 1)} = {value}"]
 
     def _augmented_store(self, scope: Scope, place: Place) -> Lines:
-        owned = [each for each in scope.arrays if each.own]
+        owned = [each for each in scope.arrays if each.writable]
         if not owned:
             return self._define(scope, place)
         array = self.pick(owned)
@@ -265,11 +282,17 @@ class Statements:
 
     def _atomic(self, scope: Scope, place: Place) -> Lines:
         """An atomic on an element that is the iteration's own, so that the old one is settled."""
-        owned = [each for each in scope.arrays if each.own and each.family in ("I", "U")]
+        owned = [
+            each
+            for each in scope.arrays
+            if each.own and each.family in ("I", "U") and not each.strided
+        ]
         if not owned:
             return self._define(scope, place)
         array = self.pick(owned)
         element = self.expressions.element(array, scope, 1).removesuffix("]")
+        if not element.startswith(f"{array.name}["):  # x.flat[i]
+            return self._define(scope, place)
         index = element.removeprefix(f"{array.name}[")
         index = f"({index})" if array.rank > 1 else index
         op = self.pick(["add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas"])

@@ -19,6 +19,7 @@ from .flow import assigned_names, declared, goes_on
 from .source import Builtin, Device, parameters, resolve, syntax
 from .types import (
     BOOL,
+    DTYPES,
     I64,
     U64,
     ArrayType,
@@ -270,6 +271,10 @@ class _Rounds:
             case ast.Attribute() if self._shaped(node):
                 shaped = self._shaped(node)
                 return (I64,) * (shaped.rank if shaped else 0)
+            case ast.Attribute(value=owner, attr="size" | "ndim") if isinstance(
+                self._whole(owner), ArrayType
+            ):
+                return I64
             case ast.Name() | ast.Attribute():
                 found = resolve(self.function, node)
                 if not isinstance(found, Value):
@@ -356,6 +361,12 @@ class _Rounds:
             found = self._member(node)
         return found if isinstance(found, ArrayType | TemplateType) else None
 
+    def _array(self, name: str) -> ArrayType:
+        array = self.locals.get(name)
+        if not isinstance(array, ArrayType):
+            raise OracleRefused(f"{name} is no array")
+        return array
+
     def _member(self, node: ast.Attribute) -> Type | None:
         """The type of an attribute of a template; `None` for other attributes."""
         owner = self._whole(node.value)
@@ -382,11 +393,13 @@ class _Rounds:
     def _subscript(self, value: ast.expr, index: ast.expr) -> Type | None:
         if self._shaped(value):
             return I64
-        array = self._whole(value)
+        flat = isinstance(value, ast.Attribute) and value.attr == "flat"
+        owner = value.value if isinstance(value, ast.Attribute) and flat else value
+        array = self._whole(owner)
         if not isinstance(array, ArrayType):
-            raise OracleRefused(f"{ast.unparse(value)} is no array")
+            raise OracleRefused(f"{ast.unparse(owner)} is no array")
         indices = index.elts if isinstance(index, ast.Tuple) else [index]
-        if len(indices) != array.rank:
+        if len(indices) != (1 if flat else array.rank):
             raise OracleRefused(f"{len(indices)} indices on rank {array.rank}")
         for each in indices:
             t = self._integer(each)
@@ -398,10 +411,18 @@ class _Rounds:
     def _call(self, node: ast.Call, statement: bool = False) -> Type | None:
         method = self._method(node.func)
         called = Device(method[0]) if method else resolve(self.function, node.func)
+        if isinstance(called, Builtin) and called.name.startswith("local_array"):
+            return self._local_array(called.name, node)
         positional = [self._argument(each) for each in node.args]
         keywords = {each.arg or "": self._argument(each.value) for each in node.keywords}
         if None in positional or None in keywords.values():
             return None
+        if isinstance(called, Builtin) and called.name == "len":
+            if len(positional) != 1 or not isinstance(positional[0], ArrayType):
+                raise OracleRefused("len of what is no array")
+            if positional[0].rank == 0:
+                raise OracleRefused("len without a dimension")
+            return I64
         if isinstance(called, Builtin):
             return rules.builtin(called.name, positional)[0]  # type: ignore[arg-type]
         if not isinstance(called, Device):
@@ -415,6 +436,23 @@ class _Rounds:
         if result is None and not statement:
             raise OracleRefused(f"{called.function.__name__} gives no value")
         return result
+
+    def _local_array(self, name: str, node: ast.Call) -> Type | None:
+        first, *others = node.args
+        if name == "local_array":
+            (shape,) = others
+            return ArrayType(self._dtype(first), len(getattr(shape, "elts", [shape])))
+        like = self._argument(first)
+        if like is not None and not isinstance(like, ArrayType):
+            raise OracleRefused(f"{ast.unparse(first)} is no array")
+        dtypes = [self._dtype(each) for each in others]
+        return None if like is None else ArrayType((*dtypes, like.dtype)[0], like.rank)
+
+    def _dtype(self, node: ast.expr) -> Dtype:
+        found = resolve(self.function, node)
+        if not isinstance(found, Builtin) or found.name not in DTYPES:
+            raise OracleRefused(f"{ast.unparse(node)} is no dtype")
+        return DTYPES[found.name]
 
     def _argument(self, node: ast.expr) -> Type | None:
         return self._whole(node) or self.type(node)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from .analysis import Analysis, Analyzer, bind
-from .arrays import Access, Array, array_dtype, atomic
+from .arrays import Access, Array, array_dtype, atomic, numpy_dtype
 from .flow import annotation
 from .numbers import convert
 from .rewrite import Rewriter
@@ -92,7 +93,11 @@ class _Shim:
             if found.name.startswith("atomic_"):
                 op = found.name.removeprefix("atomic_")
                 return lambda *arguments: atomic(op, *arguments)
-            return lambda *arguments: call_builtin(found.name, *arguments)
+            if found.name == "len":
+                return lambda array: array.shape[0]
+            if found.name in _ARRAY_MAKERS:
+                return _ARRAY_MAKERS[found.name]
+            return partial(call_builtin, found.name)
         if isinstance(found, Device):
             return self.device(found.function)
         return _Module(self, found) if isinstance(found, ModuleType) else found
@@ -148,6 +153,19 @@ def _ndrange(*sizes: Any) -> Iterable[tuple[Value, ...] | Value]:
     for position in itertools.product(*extents):
         indices = tuple(Value(I64, each) for each in position)
         yield indices if len(indices) > 1 else indices[0]
+
+
+def _local_array(dtype: partial[Any], shape: Any) -> Array:
+    extents = shape if isinstance(shape, tuple) else (shape,)
+    return Array(np.zeros([_index(each) for each in extents], numpy_dtype(*dtype.args)))
+
+
+def _local_array_like(array: Array, dtype: partial[Any] | None = None) -> Array:
+    kind = array.data.dtype if dtype is None else numpy_dtype(*dtype.args)
+    return Array(np.zeros(array.data.shape, kind))
+
+
+_ARRAY_MAKERS = {"local_array": _local_array, "local_array_like": _local_array_like}
 
 
 def argument(given: Any, declared: Dtype | None, default_float: Dtype) -> Value:
@@ -214,7 +232,7 @@ def check(kernel: Any, arguments: Sequence[Any]) -> dict[str, Type]:
 
 
 def signature(kernel: Any, arguments: Sequence[Any]) -> str:
-    """The types of the parameters, as tack writes a signature: `f32, u8[:, :]`."""
+    """The types of the parameters, as tack writes a signature: `f32, u8[:, :; strided]`."""
     bound = _bound(unwrap(kernel), arguments, None)
     return ", ".join(str(value_type(each)) for each in bound)
 

@@ -27,9 +27,9 @@ __all__ = [
     "unwrap",
 ]
 
-_PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "round")
+_PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "round", "len")
 OWN_MODULES = ("tack", "tack.math")
-WORDS = {*BUILTINS, "range", "ndrange"}
+WORDS = {*BUILTINS, "range", "ndrange", "local_array", "local_array_like"}
 """What the language defines under the name `tack`, bool without its underscore."""
 
 

@@ -136,9 +136,11 @@ class ArrayType:
 
     dtype: Dtype
     rank: int
+    strided: bool = False
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(':' * self.rank)}]"
+        dims = ", ".join(":" * self.rank) or "()"
+        return f"{self.dtype}[{dims}{'; strided' * self.strided}]"
 
 
 @dataclass(frozen=True, slots=True)
