@@ -18,7 +18,21 @@ if TYPE_CHECKING:
     from tack import errors
     from tack.decorator import kernel
     from tack.lang.array import Array
-    from tack.lang.builtins import ceil, floor, fma, ndrange, sqrt, trunc
+    from tack.lang.builtins import (
+        ceil,
+        cross,
+        determinant,
+        dot,
+        floor,
+        fma,
+        inverse,
+        length,
+        ndrange,
+        normalize,
+        sqrt,
+        transpose,
+        trunc,
+    )
     from tack.lang.definition import constant, func
     from tack.model.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
     from tack.runtime.explain import explain
@@ -38,6 +52,10 @@ _HOMES: Final[dict[str, str]] = (
         "tack.model.dtypes",
     )
     | dict.fromkeys(("ceil", "floor", "fma", "ndrange", "sqrt", "trunc"), "tack.lang.builtins")
+    | dict.fromkeys(
+        ("cross", "determinant", "dot", "inverse", "length", "normalize", "transpose"),
+        "tack.lang.builtins",
+    )
 )
 """Public name -> the module that defines it."""
 
@@ -46,6 +64,9 @@ __all__ = [
     "bool_",
     "ceil",
     "constant",
+    "cross",
+    "determinant",
+    "dot",
     "errors",
     "explain",
     "f32",
@@ -57,9 +78,13 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "inverse",
     "kernel",
+    "length",
     "ndrange",
+    "normalize",
     "sqrt",
+    "transpose",
     "trunc",
     "u8",
     "u16",
@@ -72,9 +97,14 @@ def __getattr__(name: str) -> Any:
     if name == "errors":
         return import_module("tack.errors")
     home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tack' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    if home is not None:
+        value = getattr(import_module(home), name)
+    else:
+        from tack.model.vectors import vector_type
+
+        value = vector_type(name)
+        if value is None:
+            raise AttributeError(f"module 'tack' has no attribute {name!r}")
     globals()[name] = value
     return value
 

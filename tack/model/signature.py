@@ -13,6 +13,7 @@ from typing import Final
 from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType
 from tack.model.record import Record
 from tack.model.spelling import advice
+from tack.model.vectors import vector_type
 
 __all__ = ["MAX_RANK", "ArraySpec", "ScalarSpec", "Signature", "Spec"]
 
@@ -30,22 +31,30 @@ class ScalarSpec(Record):
 
 
 class ArraySpec(Record):
-    """A C-contiguous array parameter; written ``f32[:, 3]``.
+    """A C-contiguous array parameter; written ``f32[:, 3]``, or ``f32x3[:]`` for one of vectors.
 
-    ``dims`` has one entry per dimension: None for any extent, a number for a pinned one.
+    ``dims`` has one entry per dimension: None for any extent, a number for a pinned one. The
+    vectors or matrices that are the elements have the shape ``element``, which are further
+    dimensions of the NumPy array, the last ones.
     """
 
     dtype: DType
     dims: tuple[int | None, ...]
+    element: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         inner = ", ".join(":" if dim is None else str(dim) for dim in self.dims)
-        return f"{self.dtype.name}[{inner}]"
+        return f"{'x'.join(map(str, (self.dtype, *self.element)))}[{inner}]"
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions, as a kernel indexes it."""
         return len(self.dims)
+
+    @property
+    def all_dims(self) -> tuple[int | None, ...]:
+        """The dimensions of the NumPy array, those of its elements included."""
+        return (*self.dims, *self.element)
 
 
 Spec = ScalarSpec | ArraySpec
@@ -104,19 +113,23 @@ def _parse_spec(part: str, text: str) -> Spec:
             "such as f32[:, :]"
         )
     name = match["dtype"]
-    dtype = DTYPES.get(name)
+    vector = vector_type(name)
+    dtype = vector.dtype if vector is not None else DTYPES.get(name)
     if dtype is None:
         raise ValueError(f"signature {text!r}: unknown type {name!r}; {advice(name, DTYPES)}")
     if match["dims"] is None:
         return ScalarSpec(dtype)
-    if name not in ARRAY_DTYPES:
+    if dtype.name not in ARRAY_DTYPES:
         raise ValueError(f"signature {text!r}: arrays of {name} are not built yet; use u8 arrays")
     dims = tuple(_parse_dim(dim.strip(), text) for dim in match["dims"].split(","))
-    if len(dims) > MAX_RANK:
+    element = vector.shape if vector is not None else ()
+    if len(dims) + len(element) > MAX_RANK:
+        those = ", those of its elements included" if element else ""
         raise ValueError(
-            f"signature {text!r}: {part.strip()!r} has {len(dims)} dimensions; at most {MAX_RANK}"
+            f"signature {text!r}: {part.strip()!r} has {len(dims) + len(element)} dimensions"
+            f"{those}; at most {MAX_RANK}"
         )
-    return ArraySpec(dtype, dims)
+    return ArraySpec(dtype, dims, element)
 
 
 def _parse_dim(dim: str, text: str) -> int | None:

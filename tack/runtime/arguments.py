@@ -6,9 +6,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tack.lang.definition import KernelDefinition
+from tack.lang.array import ArrayOf
+from tack.lang.definition import Annotation, KernelDefinition
 from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType, numpy_name
 from tack.model.signature import MAX_RANK, ArraySpec, ScalarSpec, Signature, Spec
+from tack.model.vectors import VectorType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,15 +34,21 @@ def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Sign
     annotations = annotations_of(definition)
     specs: list[Spec] = []
     for position, (name, value) in enumerate(zip(names, args, strict=True)):
+        annotation = annotations[position]
         if position in arrays:
-            if annotations[position] is not None:
-                raise TypeError(
-                    f"{definition.name}: {name!r} is annotated {annotations[position]} and was "
-                    "given an array"
-                )
-            specs.append(arrays[position])
+            specs.append(_annotated_array(definition, name, arrays[position], annotation))
+        elif isinstance(annotation, ArrayOf):
+            raise TypeError(
+                f"{definition.name}: {name!r} is annotated {annotation} and was given "
+                f"{_kind(value)}"
+            )
+        elif isinstance(annotation, VectorType):
+            raise TypeError(
+                f"{definition.name}: {name!r} is annotated {annotation}, and parameters of several "
+                "components are not built yet; pass the components"
+            )
         else:
-            dtype = _scalar_dtype(definition, name, value, annotations[position], default_float)
+            dtype = _scalar_dtype(definition, name, value, annotation, default_float)
             specs.append(ScalarSpec(dtype))
     return Signature(tuple(specs))
 
@@ -51,25 +59,46 @@ def fits(spec: Spec, given: Spec) -> bool:
         return spec == given
     return (
         spec.dtype is given.dtype
-        and spec.rank == given.rank
+        and len(spec.all_dims) == len(given.all_dims)
         and all(
-            dim is None or dim == extent for dim, extent in zip(spec.dims, given.dims, strict=True)
+            dim is None or dim == extent
+            for dim, extent in zip(spec.all_dims, given.all_dims, strict=True)
         )
     )
 
 
-def annotations_of(definition: KernelDefinition) -> tuple[DType | None, ...]:
-    """The annotated dtype of each parameter, from the running function: no source is needed."""
+def annotations_of(definition: KernelDefinition) -> tuple[Annotation | None, ...]:
+    """What each parameter's annotation says, from the running function: no source is needed."""
     hints = definition.function.__annotations__
     return tuple(_hint(definition, hints.get(name)) for name in definition.parameters)
 
 
-def _hint(definition: KernelDefinition, hint: object) -> DType | None:
+def _hint(definition: KernelDefinition, hint: object) -> Annotation | None:
     if isinstance(hint, str):
-        from tack.lang.bindings import resolve
+        hint = definition.annotation_in(hint)
+    return hint if isinstance(hint, DType | VectorType | ArrayOf) else None
 
-        hint = resolve(definition.function, hint.strip())
-    return hint if isinstance(hint, DType) else None
+
+def _annotated_array(
+    definition: KernelDefinition, name: str, given: ArraySpec, annotation: Annotation | None
+) -> ArraySpec:
+    """The spec of an array whose annotation may say that its last axes hold vectors."""
+    if annotation is None:
+        return given
+    where = f"{definition.name}: {name!r} is annotated {annotation}"
+    if not isinstance(annotation, ArrayOf):
+        raise TypeError(f"{where} and was given an array")
+    element = annotation.element
+    if given.dtype is not element.dtype:
+        raise TypeError(f"{where} and was given an array of {given.dtype}")
+    rank = given.rank - len(element.shape)
+    if rank < 1 or given.dims[rank:] != element.shape:
+        last = " and ".join(map(str, element.shape))
+        raise TypeError(
+            f"{where}, whose last ax{'es are' if len(element.shape) > 1 else 'is'} {last} behind "
+            f"at least one other, and was given the shape {given.dims}"
+        )
+    return ArraySpec(given.dtype, given.dims[:rank], element.shape)
 
 
 def _array_spec(definition: KernelDefinition, name: str, value: object) -> ArraySpec | None:

@@ -49,8 +49,8 @@ def _params(definition: KernelDefinition, signature: Signature) -> list[tuple[ob
     rows: list[tuple[object, ...]] = []
     for spec, annotation in zip(signature, annotations_of(definition), strict=True):
         if isinstance(spec, ArraySpec):
-            pins = tuple(-1 if dim is None else dim for dim in spec.dims)
-            rows.append(("array", spec.dtype.name, spec.rank, pins))
+            pins = tuple(-1 if dim is None else dim for dim in spec.all_dims)
+            rows.append(("array", spec.dtype.name, len(pins), pins))
         else:
             rows.append(("scalar", spec.dtype.name, annotation is not None))
     return rows

@@ -108,7 +108,7 @@ def _preference(variant: VariantEntry) -> tuple[int, int, str]:
         dim is not None
         for spec in variant.signature
         if isinstance(spec, ArraySpec)
-        for dim in spec.dims
+        for dim in spec.all_dims
     )
     return -pinned, -variant.target.level.rank, str(variant.signature)
 

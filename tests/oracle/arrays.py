@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import numbers, rules
-from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, is_integer
+from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, VectorType, is_integer
 from .values import Value, is_known, lift
+from .vectors import Vector
 
 __all__ = ["Access", "Array", "OutOfBounds", "array_dtype"]
 
@@ -44,10 +46,21 @@ class _Shape(tuple[Value, ...]):
 class Array:
     """One array argument. `type` is its static type."""
 
-    def __init__(self, data: np.ndarray[Any, Any], access: Access | None = None) -> None:
+    def __init__(
+        self,
+        data: np.ndarray[Any, Any],
+        access: Access | None = None,
+        element: VectorType | None = None,
+    ) -> None:
         self.data = data
-        self.type = ArrayType(array_dtype(data), data.ndim)
-        self.shape = _Shape(Value(I64, extent) for extent in data.shape)
+        inner = () if element is None else element.shape
+        rank = data.ndim - len(inner)
+        if element is not None and (
+            element.dtype != array_dtype(data) or rank < 1 or data.shape[rank:] != inner
+        ):
+            raise OracleRefused(f"an array of {data.dtype}, {data.shape} for {element}")
+        self.type = ArrayType(array_dtype(data), rank, inner)
+        self.shape = _Shape(Value(I64, extent) for extent in data.shape[:rank])
         self._access = access
         self._address = data.__array_interface__["data"][0]
 
@@ -56,7 +69,7 @@ class Array:
         if len(indices) != self.type.rank:
             raise OracleRefused(f"{len(indices)} indices on an array of rank {self.type.rank}")
         position = []
-        for each, extent in zip(indices, self.data.shape, strict=True):
+        for each, extent in zip(indices, self.data.shape, strict=False):
             value = lift(each)
             if not is_integer(value.type):
                 raise OracleRefused(f"an index of type {value.type}")
@@ -67,16 +80,36 @@ class Array:
                 raise OutOfBounds(f"index {at} of {extent}")
             position.append(int(at))
         if self._access is not None:
-            offset = sum(at * step for at, step in zip(position, self.data.strides, strict=True))
-            self._access(kind, self._address + offset, self.data.itemsize)
+            offset = sum(at * step for at, step in zip(position, self.data.strides, strict=False))
+            size = self.data.itemsize * math.prod(self.type.element)
+            self._access(kind, self._address + offset, size)
         return tuple(position)
 
-    def __getitem__(self, index: Any) -> Value:
-        element = self.data[self._position(index, "load")]
-        dtype = self.type.dtype
-        return Value(dtype, element if dtype.kind == "float" else element.item())
+    def __getitem__(self, index: Any) -> Any:
+        position = self._position(index, "load")
+        if not self.type.element:
+            return self._load(position)
+        inner = list(np.ndindex(*self.type.element))
+
+        def sink(at: int, value: Value) -> None:
+            self._position(index, "store")
+            self._store((*position, *inner[at]), value)
+
+        parts = [self._load((*position, *each)) for each in inner]
+        return Vector(self.type.dtype, self.type.element, parts, sink)
 
     def __setitem__(self, index: Any, operand: Any) -> None:
-        value = lift(operand)
+        position = self._position(index, "store")
+        if not isinstance(operand, Vector):
+            self._store(position, lift(operand))
+            return
+        for each, value in zip(np.ndindex(*self.type.element), operand.parts, strict=True):
+            self._store((*position, *each), value)
+
+    def _load(self, position: tuple[int, ...]) -> Value:
+        element, dtype = self.data[position], self.type.dtype
+        return Value(dtype, element if dtype.kind == "float" else element.item())
+
+    def _store(self, position: tuple[int, ...], value: Value) -> None:
         rules.store(value.type, self.type.dtype)
-        self.data[self._position(index, "store")] = numbers.convert(value.payload, self.type.dtype)
+        self.data[position] = numbers.convert(value.payload, self.type.dtype)

@@ -58,6 +58,7 @@ BINARY: dict[type[ast.operator], str] = {
     ast.BitAnd: "&",
     ast.BitOr: "|",
     ast.BitXor: "^",
+    ast.MatMult: "@",
 }
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",

@@ -12,12 +12,24 @@ import numpy as np
 
 from .analysis import Analysis, Analyzer, bind
 from .arrays import Access, Array, array_dtype
-from .flow import annotation
+from .flow import annotation, element
 from .numbers import convert
 from .rewrite import Rewriter
 from .source import WORDS, Builtin, Device, parameters, resolve, spelled, syntax, unwrap
-from .types import BOOL, DEFAULT_FLOAT, F32, F64, I64, Dtype, OracleRefused, Type, is_integer
-from .values import Value, call_builtin, lift, literal, to, value_type
+from .types import (
+    BOOL,
+    DEFAULT_FLOAT,
+    F32,
+    F64,
+    I64,
+    Dtype,
+    OracleRefused,
+    Type,
+    VectorType,
+    is_integer,
+)
+from .values import Value, lift, literal, to, value_type
+from .vectors import Vector, call, of_numpy
 
 __all__ = ["argument", "check", "run", "signature"]
 
@@ -60,7 +72,7 @@ class _Shim:
                 **rewriter.constants,
                 "__to": to,
                 "__literal": literal,
-                "__truth": lambda each: Value(BOOL, bool(each)),
+                "__truth": _truth,
                 "__parallel": self.parallel,
             }
             module = ast.Module([node], [])
@@ -78,21 +90,29 @@ class _Shim:
                 return _range
             if found.name == "ndrange":
                 return _ndrange
-            return lambda *arguments: call_builtin(found.name, *arguments)
+            return lambda *arguments: call(found.name, *arguments)
         if isinstance(found, Device):
             return self._device(found.function)
         return _Module(self, found) if isinstance(found, ModuleType) else found
 
     def _device(self, function: FunctionType) -> Callable[..., Any]:
         def call(*positional: Any, **keywords: Any) -> Any:
-            bound = [
-                (name, given if isinstance(given, Array) else lift(given))
-                for name, given in bind(function, positional, keywords)
-            ]
+            bound = [(name, _lifted(given)) for name, given in bind(function, positional, keywords)]
             analysis = self.analyzer.function(function, [value_type(each) for _, each in bound])
             return self.compiled(analysis)(**dict(bound))
 
         return call
+
+
+def _truth(given: Any) -> Any:
+    return given if isinstance(given, Vector) else Value(BOOL, bool(given))
+
+
+def _lifted(given: Any) -> Any:
+    """An argument of a device function; a default may be a vector of plain Python."""
+    if isinstance(given, np.ndarray):
+        return of_numpy(given)
+    return given if isinstance(given, Array | Vector) else lift(given)
 
 
 class _Module:
@@ -152,6 +172,18 @@ def argument(given: Any, declared: Dtype | None, default_float: Dtype) -> Value:
     return Value(declared, convert(number, declared))
 
 
+def _parameter(given: Any, declared: Dtype | VectorType | None) -> Any:
+    """A scalar argument, or the sequence of numbers that a vector parameter takes."""
+    if not isinstance(declared, VectorType):
+        return argument(given, declared, DEFAULT_FLOAT.get())
+    numbers = np.asarray(given)
+    if numbers.shape != declared.shape or numbers.dtype.kind not in "biuf":
+        raise OracleRefused(f"{given!r} for {declared}")
+    assert isinstance(declared.dtype, Dtype)
+    parts = [argument(each, declared.dtype, F32) for each in numbers.ravel().tolist()]
+    return Vector(declared.dtype, declared.shape, parts)
+
+
 def _bound(
     function: FunctionType, arguments: Sequence[Any], access: Access | None
 ) -> list[Array | Value]:
@@ -161,11 +193,11 @@ def _bound(
     bound: list[Array | Value] = []
     for parameter, given in zip(parameters(syntax(function)), arguments, strict=True):
         if isinstance(given, np.ndarray):
-            bound.append(Array(given, access))
+            bound.append(Array(given, access, element(parameter.annotation)))
         else:
             spelled = parameter.annotation
             declared = None if spelled is None else annotation(spelled)
-            bound.append(argument(given, declared, DEFAULT_FLOAT.get()))
+            bound.append(_parameter(given, declared))
     return bound
 
 

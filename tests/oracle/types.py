@@ -24,6 +24,7 @@ Written from the language page alone. Where it is silent the choice is stated he
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ __all__ = [
     "Dtype",
     "OracleRefused",
     "Type",
+    "VectorType",
     "WeakFloat",
     "WeakInt",
     "is_float",
@@ -131,13 +133,34 @@ class ArrayType:
 
     dtype: Dtype
     rank: int
+    element: tuple[int, ...] = ()
+    """The shape of the vectors that are its elements."""
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(':' * self.rank)}]"
+        name = "x".join(map(str, (self.dtype, *self.element)))
+        return f"{name}[{', '.join(':' * self.rank)}]"
 
 
 Scalar = Dtype | WeakInt | WeakFloat
-Type = Dtype | WeakInt | WeakFloat | ArrayType | tuple["Type", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorType:
+    """A vector, or a matrix, whose components have one type."""
+
+    dtype: Scalar
+    shape: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of components."""
+        return math.prod(self.shape)
+
+    def __str__(self) -> str:
+        return "x".join(map(str, (self.dtype, *self.shape)))
+
+
+Type = Dtype | WeakInt | WeakFloat | ArrayType | VectorType | tuple["Type", ...]
 """A tuple is the type of several results."""
 T = TypeVar("T", bound=Type)
 
@@ -236,5 +259,7 @@ def join(a: Type | None, b: Type | None) -> Type | None:
         return a if b is None else b
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         pairs = zip(a, b, strict=True)
-        return tuple(promote(x, y) for x, y in pairs)
+        return tuple(join(x, y) for x, y in pairs)  # type: ignore[return-value,misc]
+    if isinstance(a, VectorType) and isinstance(b, VectorType) and a.shape == b.shape:
+        return VectorType(promote(a.dtype, b.dtype), a.shape)
     return promote(a, b)
