@@ -195,14 +195,16 @@ def _misfit(
                 f"{name!r} is annotated tack.{annotation.__name__}, a scalar, and {str(spec)!r} "
                 f"is an array; write {annotation.name}"
             )
-        if spec.dtype is not annotation:
+        if check_parameter(annotation, spec) is not None:
             return (
                 f"{name!r} is annotated tack.{annotation.__name__}, so no call has {spec} there; "
                 f"write {annotation.name}"
             )
         return None
-    if isinstance(spec, ArraySpec) or spec.dtype.is_bool:
+    if isinstance(spec, ArraySpec) or (spec.dtype.is_bool and not spec.shape):
         return None
+    if spec.shape:
+        return f"{name!r} has no annotation, and no call selects {spec}; write {name}: tack.{spec}"
     if spec.dtype.is_float:
         if spec.dtype is signature.default_float:
             return None

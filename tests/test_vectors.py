@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import oracle
 import pytest
-from harness import differences, run_tack
+from harness import differences, levels, run_tack
+from packages import Package
 
 import tack
 from tack.lang.lower import lower_kernel
@@ -24,7 +25,7 @@ Load = Callable[[str], ModuleType]
 
 
 def kernel_of(load: Load, text: str) -> Any:
-    return load(text.replace("def kernel", "@tack.kernel\n        def kernel")).kernel
+    return load(textwrap.dedent(text).replace("def kernel", "@tack.kernel\ndef kernel")).kernel
 
 
 def assert_same(kernel: Any, arguments: Sequence[Any], folder: Path) -> list[np.ndarray]:
@@ -563,14 +564,125 @@ def test_a_vector_array_is_chosen_by_the_annotation(load: Load) -> None:
             kernel(wrong)
         assert words in str(caught.value)
     plain = load(text.replace("{annotation}", "")).kernel
-    with pytest.raises(tack.errors.CompileError, match="annotate it tack[.]Array"):
+    with pytest.raises(tack.errors.CompileError, match=r"annotate it tack\.Array"):
         plain(x)
     with pytest.raises(TypeError, match="names a vector or matrix type"):
         tack.Array[tack.f32]
 
 
+PARAMETERS = """
+    def kernel(x, v: tack.f32x3, n: tack.i32x2, m: "tack.f64x2x2", flags: tack.boolx2, a=2.0):
+        w = v * 2
+        for i in range(n.x - n.y):
+            v.y += i
+            x[i] = tack.dot(v, w) * a + n.y + (m @ v.xy)[i % 2] + (1 if flags.x else 0)
+"""
+
+
+def test_a_parameter_may_be_a_vector_or_a_matrix(load: Load, tmp_path: Path) -> None:
+    kernel = kernel_of(load, PARAMETERS)
+    arguments = [np.zeros(5), (1, 2.5, 3), [7, 2], ((1, 2), (3, 4.5)), (True, False), 3.0]
+    (expected,) = assert_same(kernel, arguments, tmp_path)
+    same = [
+        [np.array([1, 2.5, 3]), (np.int8(7), 2), np.array([[1, 2], [3, 4.5]]), [True, False]],
+        [tack.f32x3(1, 2.5, 3), tack.i32x2(7, 2), (1, 2, 3, 4.5), np.array([True, False])],
+        [(1.0, 2.5, 3.0), (7, 2), [(1, 2), np.array([3, 4.5])], tack.boolx2(True, False)],
+    ]
+    for values in same:
+        found = np.zeros(5)
+        kernel(found, *values, a=3.0)
+        assert not differences([expected], [found])
+    assert "f64[:], f32x3, i32x2, f64x2x2, boolx2, f64" in str(
+        tack.explain(kernel, found, *same[0], 3.0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("position", "value", "words"),
+    [
+        (1, (1, 2), "'v' is annotated f32x3: pass a sequence of 3 numbers, not 2 of them"),
+        (1, 1.0, "not a float"),
+        (1, np.zeros((3, 1)), "not an array of shape (3, 1)"),
+        (1, (1, 2, "3"), "'v' is a builtins.str"),
+        (2, (1, 2.0), "'n' is annotated i32 and was given the float 2.0"),
+        (3, np.zeros(3), "not an array of shape (3,)"),
+        (4, (1, True), "'flags' is annotated bool and was given 1"),
+    ],
+)
+def test_a_wrong_vector_argument_is_named(
+    position: int, value: object, words: str, load: Load
+) -> None:
+    kernel = kernel_of(load, PARAMETERS)
+    arguments = [np.zeros(5), (1, 2, 3), (7, 2), ((1, 2), (3, 4)), (True, False)]
+    kernel(*arguments)
+    arguments[position] = value
+    with pytest.raises(TypeError) as caught:
+        kernel(*arguments)
+    assert words in str(caught.value)
+    with pytest.raises(OverflowError, match="which holds"):
+        kernel(arguments[0], (1, 2, 3), (2**31, 0), ((1, 2), (3, 4)), (True, False))
+
+
+def test_a_read_only_array_behind_a_vector_is_named(load: Load) -> None:
+    kernel = kernel_of(
+        load,
+        """
+        def kernel(v: tack.f32x4, x):
+            for i in range(x.shape[0]):
+                x[i] = v[i % 4]
+        """,
+    )
+    x = np.zeros(6, np.float32)
+    kernel((1, 2, 3, 4), x)
+    assert x.tolist() == [1, 2, 3, 4, 1, 2]
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="array 'x' is read-only"):
+        kernel((1, 2, 3, 4), x)
+
+
+def test_a_vector_parameter_needs_an_annotation(load: Load) -> None:
+    kernel = kernel_of(load, "    def kernel(x, v):\n        for i in range(3): x[i] = v")
+    with pytest.raises(ValueError, match=r"must be as tack\.f32x3"):
+        lower_kernel(kernel.definition, Signature.parse("f32[:], f32x3"))
+
+
+PREBUILT = """
+    import tack
+
+    @tack.kernel
+    def push(p: tack.Array[tack.f32x3], v: tack.f32x3, dt):
+        for i in range(p.shape[0]):
+            p[i] += v * dt
+
+    @tack.kernel
+    def scale(p, factor):
+        for i in range(p.shape[0]):
+            p[i] = p[i] * factor
+"""
+
+
+def test_vectors_are_prebuilt_and_a_row_decides_without_an_annotation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = Package(tmp_path, {"kernels": PREBUILT})
+    package.build(
+        [("push", "f32x3[:], f32x3, f32"), ("scale", "f32x3[:], f32"), ("scale", "f32[:], f32")],
+        levels()[-1:],
+    )
+    kernels = package.load()
+    monkeypatch.setenv("TACK_JIT", "forbid")
+    p = np.zeros((4, 3), np.float32)
+    kernels.push(p, (1, 2, 3), 0.5)
+    kernels.scale(p, 4.0)
+    kernels.scale(p.reshape(-1), 0.5)
+    assert p.tolist() == [[1, 2, 3]] * 4
+    with pytest.raises(tack.errors.NoVariantError):
+        kernels.scale(np.zeros((4, 2), np.float32), 1.0)
+    package.forget()
+
+
 def test_signatures_write_vectors() -> None:
-    text = "f32x3[:], u8x2[:, :], f64x2x2[:], f32x4[8]"
+    text = "f32x3[:], u8x2[:, :], f64x2x2[:], f32x4[8], f32x3, boolx2, i8x4x3"
     assert str(Signature.parse(text)) == text
     (spec,) = Signature.parse("f32x3[:, 5]")
     assert (spec.rank, spec.all_dims) == (2, (None, 5, 3))

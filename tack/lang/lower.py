@@ -25,8 +25,9 @@ from tack.lang.bindings import assigned_name
 from tack.lang.definition import Annotation, KernelDefinition
 from tack.lang.lower_base import ArrayParameter
 from tack.lang.lower_statements import StatementLowering
-from tack.lang.vectors import VectorMeaning
-from tack.model.signature import ArraySpec, Signature, Spec
+from tack.lang.vectors import VectorMeaning, component_names
+from tack.model.signature import ArraySpec, ScalarSpec, Signature, Spec
+from tack.model.vectors import VectorType
 
 __all__ = ["check_signature", "lower_kernel"]
 
@@ -63,7 +64,8 @@ def check_signature(definition: KernelDefinition, signature: Signature) -> str |
 def check_parameter(annotation: Annotation | None, spec: Spec) -> str | None:
     """What of ``spec`` contradicts an annotation, after the words that name it, or None."""
     if annotation is None:
-        return None
+        vector = isinstance(spec, ScalarSpec) and spec.shape
+        return f" as nothing, and must be as tack.{spec}" if vector else None
     if isinstance(annotation, ArrayOf):
         element = annotation.element
         if not isinstance(spec, ArraySpec):
@@ -73,7 +75,9 @@ def check_parameter(annotation: Annotation | None, spec: Spec) -> str | None:
         return None
     if isinstance(spec, ArraySpec):
         return f", and {str(spec)!r} is an array"
-    return None if spec.dtype is annotation else f", not {spec.dtype}"
+    several = isinstance(annotation, VectorType)
+    wanted = (annotation.dtype, annotation.shape) if several else (annotation, ())
+    return None if (spec.dtype, spec.shape) == wanted else f", not {spec}"
 
 
 class _KernelLowering(StatementLowering):
@@ -126,11 +130,13 @@ class _KernelLowering(StatementLowering):
             if isinstance(spec, ArraySpec):
                 self.frame.meanings[name] = ArrayParameter(name, spec)
                 param = IRParam(name, spec.dtype, spec.all_dims)
-            else:
-                self.frame.meanings[name] = name
-                self.mark_assigned(name)
-                param = IRParam(name, spec.dtype)
-            params.append(self.at(argument, param))
+                params.append(self.at(argument, param))
+                continue
+            names = component_names(name, spec.shape) if spec.shape else (name,)
+            self.frame.meanings[name] = VectorMeaning(spec.shape, names) if spec.shape else name
+            for each in names:
+                self.mark_assigned(each)
+                params.append(self.at(argument, IRParam(each, spec.dtype)))
         return params
 
     def _split(self) -> tuple[list[ast.stmt], ast.For]:

@@ -22,12 +22,16 @@ MAX_RANK: Final = 3
 
 
 class ScalarSpec(Record):
-    """A scalar parameter of type ``dtype``; written as the type's name."""
+    """A scalar parameter of type ``dtype``; written as the type's name.
+
+    With a ``shape`` it is a vector or matrix of those, such as ``f32x3``.
+    """
 
     dtype: DType
+    shape: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return self.dtype.name
+        return "x".join(map(str, (self.dtype, *self.shape)))
 
 
 class ArraySpec(Record):
@@ -118,7 +122,7 @@ def _parse_spec(part: str, text: str) -> Spec:
     if dtype is None:
         raise ValueError(f"signature {text!r}: unknown type {name!r}; {advice(name, DTYPES)}")
     if match["dims"] is None:
-        return ScalarSpec(dtype)
+        return ScalarSpec(dtype, vector.shape if vector is not None else ())
     if dtype.name not in ARRAY_DTYPES:
         raise ValueError(f"signature {text!r}: arrays of {name} are not built yet; use u8 arrays")
     dims = tuple(_parse_dim(dim.strip(), text) for dim in match["dims"].split(","))

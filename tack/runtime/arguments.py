@@ -11,11 +11,12 @@ from tack.lang.definition import Annotation, KernelDefinition
 from tack.model.dtypes import ARRAY_DTYPES, DTYPES, DType, numpy_name
 from tack.model.signature import MAX_RANK, ArraySpec, ScalarSpec, Signature, Spec
 from tack.model.vectors import VectorType
+from tack.runtime.components import annotations_of, numbers_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["annotations_of", "call_signature", "fits"]
+__all__ = ["call_signature", "fits"]
 
 
 def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Signature:
@@ -25,13 +26,15 @@ def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Sign
     signature could take.
     """
     names = definition.parameters
+    annotations = annotations_of(definition)
     arrays: dict[int, ArraySpec] = {}
     for position, (name, value) in enumerate(zip(names, args, strict=True)):
+        if isinstance(annotations[position], VectorType):
+            continue
         spec = _array_spec(definition, name, value)
         if spec is not None:
             arrays[position] = spec
     default_float = Signature(tuple(arrays.values())).default_float
-    annotations = annotations_of(definition)
     specs: list[Spec] = []
     for position, (name, value) in enumerate(zip(names, args, strict=True)):
         annotation = annotations[position]
@@ -43,10 +46,9 @@ def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Sign
                 f"{_kind(value)}"
             )
         elif isinstance(annotation, VectorType):
-            raise TypeError(
-                f"{definition.name}: {name!r} is annotated {annotation}, and parameters of several "
-                "components are not built yet; pass the components"
-            )
+            for number in numbers_of(definition, position, value):
+                _scalar_dtype(definition, name, number, annotation.dtype, default_float)
+            specs.append(ScalarSpec(annotation.dtype, annotation.shape))
         else:
             dtype = _scalar_dtype(definition, name, value, annotation, default_float)
             specs.append(ScalarSpec(dtype))
@@ -65,18 +67,6 @@ def fits(spec: Spec, given: Spec) -> bool:
             for dim, extent in zip(spec.all_dims, given.all_dims, strict=True)
         )
     )
-
-
-def annotations_of(definition: KernelDefinition) -> tuple[Annotation | None, ...]:
-    """What each parameter's annotation says, from the running function: no source is needed."""
-    hints = definition.function.__annotations__
-    return tuple(_hint(definition, hints.get(name)) for name in definition.parameters)
-
-
-def _hint(definition: KernelDefinition, hint: object) -> Annotation | None:
-    if isinstance(hint, str):
-        hint = definition.annotation_in(hint)
-    return hint if isinstance(hint, DType | VectorType | ArrayOf) else None
 
 
 def _annotated_array(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 from tack import _core
@@ -10,7 +11,7 @@ from tack.lang.definition import KernelDefinition
 from tack.model.launch import Launch
 from tack.model.signature import ArraySpec, Signature
 from tack.model.variant import Variant
-from tack.runtime.arguments import annotations_of
+from tack.runtime.components import annotations_of
 
 __all__ = ["Symbols", "launchable"]
 
@@ -52,5 +53,6 @@ def _params(definition: KernelDefinition, signature: Signature) -> list[tuple[ob
             pins = tuple(-1 if dim is None else dim for dim in spec.all_dims)
             rows.append(("array", spec.dtype.name, len(pins), pins))
         else:
-            rows.append(("scalar", spec.dtype.name, annotation is not None))
+            row = ("scalar", spec.dtype.name, annotation is not None)
+            rows.extend([row] * math.prod(spec.shape))  # one for each component
     return rows

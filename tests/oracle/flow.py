@@ -14,6 +14,8 @@ __all__ = ["annotation", "assigned_names", "declared", "element", "goes_on"]
 
 def annotation(node: ast.expr) -> Dtype | VectorType:
     """The type that an annotation spells: `tack.f32`, `f32` or `tack.f32x3`."""
+    if isinstance(node, ast.Constant):
+        node = ast.parse(str(node.value), mode="eval").body
     name = spelled(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
     if name in NAMES:
         return NAMES[name]
