@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from tack.lang.definition import constant, func
     from tack.model.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+    from tack.model.vector_value import Vector
     from tack.runtime.explain import explain
 
 __version__ = "0.1.0"
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 _HOMES: Final[dict[str, str]] = (
     {
         "Array": "tack.lang.array",
+        "Vector": "tack.model.vector_value",
         "constant": "tack.lang.definition",
         "explain": "tack.runtime.explain",
         "func": "tack.lang.definition",
@@ -61,6 +63,7 @@ _HOMES: Final[dict[str, str]] = (
 
 __all__ = [
     "Array",
+    "Vector",
     "bool_",
     "ceil",
     "constant",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, Final, overload
 
 from tack import _core
@@ -64,7 +63,7 @@ def kernel(
     return make if function is None else make(function)
 
 
-def _components(function: FunctionType, hint: object) -> int:
+def _components(function: Any, hint: object) -> int:
     """Of how many numbers the parameter annotated ``hint`` is a vector; 0 for any other."""
     if isinstance(hint, str):
         named = _VECTOR.search(hint)

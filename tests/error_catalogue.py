@@ -44,6 +44,8 @@ _CHAPTERS = {
     "lang/lower_statements.py": "Statements",
     "lang/lower_expressions.py": "Expressions",
     "lang/lower_calls.py": "Calls",
+    "lang/lower_base.py": "Vectors where a number is needed",
+    "lang/lower_vectors.py": "Vectors and matrices",
     "passes/infer.py": "Types of locals",
     "passes/lattice.py": "Types of operands",
     "passes/expressions.py": "Literals",

@@ -75,9 +75,12 @@ def check_parameter(annotation: Annotation | None, spec: Spec) -> str | None:
         return None
     if isinstance(spec, ArraySpec):
         return f", and {str(spec)!r} is an array"
-    several = isinstance(annotation, VectorType)
-    wanted = (annotation.dtype, annotation.shape) if several else (annotation, ())
-    return None if (spec.dtype, spec.shape) == wanted else f", not {spec}"
+    wanted = (
+        ScalarSpec(annotation.dtype, annotation.shape)
+        if isinstance(annotation, VectorType)
+        else ScalarSpec(annotation)
+    )
+    return None if spec == wanted else f", not {spec}"
 
 
 class _KernelLowering(StatementLowering):
