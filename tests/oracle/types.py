@@ -5,7 +5,8 @@ Written from the language page alone. Where it is silent the choice is stated he
 * `bool` counts as the narrowest integer. Where both operands of `+ - * // % ** << >>` or the
   operand of unary `-` and `+` are bool, they are i64 first, which is Python's meaning of
   `True + True`. `~` of a bool is refused, as Python is about to.
-  So are the operands of `min` and `max`, which promote as arithmetic does. `& | ^` and the
+  So are the operands of `min` and `max`, which promote as arithmetic does, of several two at a
+  time from left to right. `& | ^` and the
   conditional expression on two bools give a bool, as in Python.
 * A weak integer that meets bool is i64.
 * A weak integer carries the least and greatest literal it may hold. It takes the type that it

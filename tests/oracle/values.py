@@ -237,6 +237,8 @@ _ROUND: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 def call_builtin(name: str, *arguments: Any) -> Value:
     """A builtin or a cast applied to shim values."""
     values = [lift(each) for each in arguments]
+    if name in ("min", "max") and len(values) > 2:
+        return call_builtin(name, call_builtin(name, *values[:-1]), values[-1])
     result, operand = rules.builtin(name, [each.type for each in values])
     payloads = [_payload(each, operand) for each in values]
     if name in DTYPES or name in ("int", "float"):
@@ -245,9 +247,7 @@ def call_builtin(name: str, *arguments: Any) -> Value:
     if name == "abs":
         exact = _absolute(result, payloads[0])
     elif name in ("min", "max"):
-        exact = payloads[0]
-        for each in payloads[1:]:
-            exact = numbers.pick(name, exact, each)
+        exact = numbers.pick(name, payloads[0], payloads[1])
     elif name in _ROUND:
         exact = _round(name, result, payloads[0])
     else:
