@@ -25,9 +25,9 @@ from tack.lang.bindings import assigned_name
 from tack.lang.definition import Annotation, KernelDefinition
 from tack.lang.lower_base import ArrayParameter
 from tack.lang.lower_statements import StatementLowering
-from tack.lang.vectors import VectorMeaning, component_names
+from tack.lang.vectors import VectorMeaning
 from tack.model.signature import ArraySpec, ScalarSpec, Signature, Spec
-from tack.model.vectors import VectorType
+from tack.model.vectors import VectorType, component_names
 
 __all__ = ["check_signature", "lower_kernel"]
 

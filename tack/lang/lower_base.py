@@ -23,10 +23,11 @@ from tack.ir.positions import Positions
 from tack.ir.traversal import walk_ir
 from tack.lang.bindings import local_names
 from tack.lang.definition import FunctionDefinition, KernelDefinition
-from tack.lang.vectors import Value, VectorMeaning, VectorValue, component_names, parts_of, words
+from tack.lang.vectors import Value, VectorMeaning, VectorValue, parts_of, words
 from tack.model.dtypes import DType
 from tack.model.errors import CompileError
 from tack.model.signature import ArraySpec
+from tack.model.vectors import component_names
 
 __all__ = [
     "ArrayParameter",

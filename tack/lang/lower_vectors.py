@@ -34,7 +34,6 @@ from tack.lang.vectors import (
     Value,
     VectorMeaning,
     VectorValue,
-    component_names,
     names_of,
     parts_of,
     rows_of,
@@ -45,7 +44,7 @@ from tack.lang.vectors import (
 )
 from tack.model import formulas
 from tack.model.dtypes import DType, bool_, i64
-from tack.model.vectors import COMPONENTS, VectorType, as_words
+from tack.model.vectors import COMPONENTS, VectorType, as_words, component_names
 
 __all__ = ["VECTOR_FUNCTIONS", "Case", "Place", "Slot", "VectorLowering"]
 

@@ -7,7 +7,6 @@ scalars only, and what a component is follows from the rules of scalars.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,6 @@ __all__ = [
     "Value",
     "VectorMeaning",
     "VectorValue",
-    "component_names",
     "names_of",
     "parts_of",
     "rows_of",
@@ -47,14 +45,6 @@ class VectorMeaning:
 
     shape: tuple[int, ...]
     parts: tuple[str | IRConstant, ...]
-
-
-def component_names(base: str, shape: tuple[int, ...]) -> tuple[str, ...]:
-    """The IR names of the components of ``base``: `v.x`, or `m.r0c1` for row 0, column 1."""
-    if len(shape) == 1:
-        return tuple(f"{base}.{letter}" for letter in COMPONENTS[: shape[0]])
-    places = itertools.product(*map(range, shape))
-    return tuple(f"{base}.r{row}c{column}" for row, column in places)
 
 
 def names_of(meaning: str | VectorMeaning) -> tuple[str, ...]:

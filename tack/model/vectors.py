@@ -8,6 +8,7 @@ array that has the components of the language (`tack.model.vector_value`).
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 import sys
@@ -15,7 +16,14 @@ from typing import Any, Final
 
 from tack.model.dtypes import DTYPES, DType, numpy_name
 
-__all__ = ["COMPONENTS", "VectorType", "as_words", "components_of", "vector_type"]
+__all__ = [
+    "COMPONENTS",
+    "VectorType",
+    "as_words",
+    "component_names",
+    "components_of",
+    "vector_type",
+]
 
 COMPONENTS: Final = "xyzw"
 """The names of a vector's components, in order."""
@@ -69,6 +77,14 @@ def as_words(shape: tuple[int, ...]) -> str:
     if not shape:
         return "number"
     return f"vector of {shape[0]}" if len(shape) == 1 else f"{shape[0]} by {shape[1]} matrix"
+
+
+def component_names(base: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """The IR names of the components of ``base``: `v.x`, or `m.r0c1` for row 0, column 1."""
+    if len(shape) == 1:
+        return tuple(f"{base}.{letter}" for letter in COMPONENTS[: shape[0]])
+    places = itertools.product(*map(range, shape))
+    return tuple(f"{base}.r{row}c{column}" for row, column in places)
 
 
 def components_of(value: object) -> tuple[VectorType, list[int | float]] | None:

@@ -10,9 +10,8 @@ from typing import Any
 
 from tack.lang.array import ArrayOf
 from tack.lang.definition import Annotation, KernelDefinition
-from tack.lang.vectors import component_names
 from tack.model.dtypes import DType
-from tack.model.vectors import VectorType
+from tack.model.vectors import VectorType, component_names
 
 __all__ = ["annotations_of", "flat_names", "grouped", "numbers_of"]
 
