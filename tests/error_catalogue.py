@@ -46,6 +46,7 @@ _CHAPTERS = {
     "lang/lower_calls.py": "Calls",
     "lang/lower_base.py": "Vectors where a number is needed",
     "lang/lower_vectors.py": "Vectors and matrices",
+    "lang/lower_places.py": "Assigning vectors",
     "passes/infer.py": "Types of locals",
     "passes/lattice.py": "Types of operands",
     "passes/expressions.py": "Literals",

@@ -25,7 +25,7 @@ from tack.ir.nodes import (
 )
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
 from tack.lang.lower_base import ArrayParameter, Meaning, again
-from tack.lang.lower_vectors import VectorLowering
+from tack.lang.lower_places import PlaceLowering
 from tack.lang.vectors import Value, VectorMeaning, parts_of, shape_of_value, words
 from tack.model.dtypes import DType, bool_
 from tack.model.errors import CompileError
@@ -79,7 +79,7 @@ _REFUSED: Final[dict[type[ast.expr], str]] = {
 }
 
 
-class ExpressionLowering(VectorLowering):
+class ExpressionLowering(PlaceLowering):
     """Lowers every expression but calls."""
 
     def value(self, node: ast.expr) -> Value:

@@ -26,7 +26,7 @@ from tack.lang.lower_base import (
     join,
 )
 from tack.lang.lower_calls import CallLowering
-from tack.lang.lower_vectors import Case, Place, Slot
+from tack.lang.lower_places import Case, Place, Slot
 from tack.lang.vectors import (
     Value,
     VectorMeaning,
