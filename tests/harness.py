@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -90,6 +91,7 @@ def run_kernel(
             for spec, name in zip(
                 source.variant.signature, kernel.definition.parameters, strict=True
             )
+            for _ in range(1 if isinstance(spec, ArraySpec) else math.prod(spec.shape))
         ],
         slots=source.launch.slots,
         host=source.launch.host,
@@ -109,8 +111,8 @@ def run_kernel(
 
 def _parameter(spec: Spec, annotated: bool) -> tuple[Any, ...]:
     if isinstance(spec, ArraySpec):
-        pins = tuple(-1 if dim is None else dim for dim in spec.dims)
-        return ("array", spec.dtype.name, spec.rank, pins, spec.layout)
+        pins = tuple(-1 if dim is None else dim for dim in spec.all_dims)
+        return ("array", spec.dtype.name, len(pins), pins, spec.layout)
     return ("scalar", spec.dtype.name, annotated)
 
 

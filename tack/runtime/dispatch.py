@@ -13,6 +13,7 @@ from tack.model.launch import Launch
 from tack.model.record import replace
 from tack.model.targets import Target
 from tack.model.variant import Candidate
+from tack.runtime.components import flat_names, grouped
 from tack.runtime.explain import Explanation
 from tack.runtime.resolver import Resolution, resolve
 from tack.runtime.settings import jit_policy, log, note_for_record
@@ -27,7 +28,7 @@ _FORBIDDEN: Final = "TACK_JIT=forbid"
 
 
 def on_miss(kernel: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:
-    """The variant for ``args``, to be kept in the kernel's table.
+    """The variant for ``args``, a vector's components apart, to be kept in the kernel's table.
 
     Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant could
     take, ``ValueError`` for a read-only array that the kernel writes, `CompileError` for a kernel
@@ -35,7 +36,7 @@ def on_miss(kernel: _core.Kernel, args: tuple[object, ...]) -> _core.Launchable:
     variant answers and none can or may be compiled.
     """
     definition: KernelDefinition = kernel.definition
-    resolution = resolve(definition, args)
+    resolution = resolve(definition, grouped(definition, args))
     launch, launchable = resolution.launch, resolution.launchable
     if launch is None or launchable is None:
         compiled = _compile(definition, _specialized(definition, resolution))
@@ -140,6 +141,6 @@ def _check_writeable(
         array: Any = args[position]
         if not array.flags.writeable:
             raise ValueError(
-                f"{definition.name}: array {definition.parameters[position]!r} is read-only, and "
+                f"{definition.name}: array {flat_names(definition)[position]!r} is read-only, and "
                 "the kernel writes it; pass a writeable copy"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 from tack import _core
@@ -10,7 +11,7 @@ from tack.lang.definition import KernelDefinition
 from tack.model.launch import Launch
 from tack.model.signature import ArraySpec, Signature
 from tack.model.variant import Variant
-from tack.runtime.arguments import annotations_of
+from tack.runtime.components import annotations_of
 
 __all__ = ["Symbols", "launchable"]
 
@@ -57,9 +58,11 @@ def _params(
     rows: list[tuple[object, ...]] = []
     annotations = annotations_of(definition)
     for spec, other, annotation in zip(signature, given, annotations, strict=True):
-        if isinstance(spec, ArraySpec) and isinstance(other, ArraySpec):
-            pins = tuple(-1 if dim is None else dim for dim in spec.dims)
-            rows.append(("array", spec.dtype.name, spec.rank, pins, other.layout))
+        if isinstance(spec, ArraySpec):
+            assert isinstance(other, ArraySpec)
+            pins = tuple(-1 if dim is None else dim for dim in spec.all_dims)
+            rows.append(("array", spec.dtype.name, len(pins), pins, other.layout))
         else:
-            rows.append(("scalar", spec.dtype.name, annotation is not None))
+            row = ("scalar", spec.dtype.name, annotation is not None)
+            rows.extend([row] * math.prod(spec.shape))  # one for each component
     return rows

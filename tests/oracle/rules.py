@@ -58,6 +58,7 @@ BINARY: dict[type[ast.operator], str] = {
     ast.BitAnd: "&",
     ast.BitOr: "|",
     ast.BitXor: "^",
+    ast.MatMult: "@",
 }
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -187,11 +188,15 @@ def _keeps(types: Sequence[Type]) -> Typed:
 
 
 def _promotes(types: Sequence[Type]) -> Typed:
+    """Of several values two at a time, from left to right."""
     if len(types) < 2:
         raise OracleRefused("min and max take two values or more")
-    t = promote_all(types)
-    held(t)
-    return _same(loaded(_number(t)))
+    first, *rest = types
+    for each in rest:
+        first = promote(first, each)
+        held(first)
+        first = loaded(_number(first))
+    return _same(first)
 
 
 def _root(types: Sequence[Type]) -> Typed:

@@ -14,11 +14,12 @@ from typing import Any
 from .rules import BUILTINS
 from .types import DTYPES, OracleRefused
 from .values import Value, cast, literal
+from .vectors import FUNCTIONS, NAMES
 
 __all__ = ["WORDS", "Builtin", "Device", "parameters", "resolve", "spelled", "syntax", "unwrap"]
 
-_PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "len")
-WORDS = {*BUILTINS, "range", "ndrange", "local_array", "local_array_like"}
+_PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "any", "all", "len")
+WORDS = {*BUILTINS, *NAMES, *FUNCTIONS, "range", "ndrange", "local_array", "local_array_like"}
 """What the language defines under the name `tack`, bool without its underscore."""
 
 
