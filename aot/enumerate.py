@@ -15,8 +15,9 @@ from tack.aot.instances import template_misfits, with_instances
 from tack.aot.manifest import ListedKernel, Manifest
 from tack.aot.rows import Row, expand
 from tack.aot.source_tree import SourceTree
-from tack.lang.definition import FunctionDefinition, KernelDefinition
-from tack.model.dtypes import DType
+from tack.lang.array import ArrayOf
+from tack.lang.definition import Annotation, FunctionDefinition, KernelDefinition
+from tack.lang.lower import check_parameter
 from tack.model.errors import CompileError, ManifestError
 from tack.model.signature import ArraySpec, PlainSpec, Signature, TemplateSpec
 
@@ -185,22 +186,31 @@ def _misfits(kernel: KernelDefinition, signature: Signature) -> Iterator[str]:
 
 
 def _misfit(
-    name: str, annotation: DType | None, spec: PlainSpec, signature: Signature
+    name: str, annotation: Annotation | None, spec: PlainSpec, signature: Signature
 ) -> str | None:
+    if isinstance(annotation, ArrayOf):
+        if check_parameter(annotation, spec) is None:
+            return None
+        return (
+            f"{name!r} is annotated {annotation}, so no call has {spec} there; write "
+            f"{annotation.element}[:], with a colon for each dimension before the vectors"
+        )
     if annotation is not None:
         if isinstance(spec, ArraySpec):
             return (
                 f"{name!r} is annotated tack.{annotation.__name__}, a scalar, and {str(spec)!r} "
                 f"is an array; write {annotation.name}"
             )
-        if spec.dtype is not annotation:
+        if check_parameter(annotation, spec) is not None:
             return (
                 f"{name!r} is annotated tack.{annotation.__name__}, so no call has {spec} there; "
                 f"write {annotation.name}"
             )
         return None
-    if isinstance(spec, ArraySpec) or spec.dtype.is_bool:
+    if isinstance(spec, ArraySpec) or (spec.dtype.is_bool and not spec.shape):
         return None
+    if spec.shape:
+        return f"{name!r} has no annotation, and no call selects {spec}; write {name}: tack.{spec}"
     if spec.dtype.is_float:
         if spec.dtype is signature.default_float:
             return None

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "components.h"
 #include "kernel_object.h"
 #include "launch.h"
 #include "launchable.h"
@@ -180,12 +181,19 @@ PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
   return finish_warm_call(kernel, *last, arguments, call);
 }
 
+// A call whose vectors are taken apart first.
+PyObject* call_with_vectors(KernelObject* kernel, PyObject* const* arguments) {
+  const FlatArguments flat(kernel, arguments);
+  return call_warm(kernel, flat.data());
+}
+
 [[gnu::noinline]] PyObject* bind_and_call(KernelObject* kernel, PyObject* const* arguments,
                                           Py_ssize_t given, PyObject* keywords) noexcept {
   return guarded([&]() -> PyObject* {
     PyObject* bound[kMaxParameters];
     if (!kernel->state().binding.bind(arguments, given, keywords, bound)) return nullptr;
-    return call_warm(kernel, bound);
+    return kernel->state().components.empty() ? call_warm(kernel, bound)
+                                              : call_with_vectors(kernel, bound);
   });
 }
 

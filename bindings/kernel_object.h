@@ -19,9 +19,11 @@ namespace tack {
 // The part of a kernel that C++ constructs and destroys.
 struct KernelState {
   KernelState(nb::handle function, nb::handle definition_, nb::handle names,
-              std::vector<bool> annotated_, nb::handle on_miss_)
+              std::vector<bool> annotated_, std::vector<std::size_t> components_,
+              nb::handle on_miss_)
       : binding(function, names),
         annotated(std::move(annotated_)),
+        components(std::move(components_)),
         py_func(nb::borrow(function)),
         definition(nb::borrow(definition_)),
         on_miss(nb::borrow(on_miss_)) {}
@@ -29,7 +31,9 @@ struct KernelState {
   VariantTable variants;
   TemplateTable templated;
   CallBinding binding;
-  std::vector<bool> annotated;  // by parameter
+  std::vector<bool> annotated;  // by parameter, each component of a vector by itself
+  // By parameter: of a vector how many numbers it is, else 0. Empty where there is no vector.
+  std::vector<std::size_t> components;
   nb::object py_func;
   nb::object definition;
   nb::object on_miss;
@@ -39,7 +43,7 @@ struct KernelObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* dict;
   PyObject* weak_references;
-  Py_ssize_t direct_count;  // positional arguments that need no binding
+  Py_ssize_t direct_count;  // positional arguments that need neither binding nor taking apart
   bool is_constructed;      // the state; false as long as the allocation is all zeros
   // In the object itself, so that a call follows one pointer less.
   alignas(KernelState) std::byte storage[sizeof(KernelState)];

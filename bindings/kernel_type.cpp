@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel_object.h"
@@ -166,21 +167,33 @@ std::vector<bool> flags_of(nb::handle annotated) {
   return result;
 }
 
+// How many numbers each parameter is; 0 for what is no vector.
+std::vector<std::size_t> counts_of(nb::handle components) {
+  std::vector<std::size_t> result;
+  for (nb::handle count : components) result.push_back(nb::cast<std::size_t>(count));
+  return result;
+}
+
 nb::object make_kernel(nb::handle function, nb::handle definition, nb::tuple parameters,
-                       nb::tuple annotated, nb::handle on_miss) {
-  if (nb::len(parameters) > kMaxParameters) {
-    raise(PyExc_ValueError, "a kernel has at most 127 parameters");
+                       nb::tuple annotated, nb::handle on_miss, nb::tuple components) {
+  std::vector<std::size_t> counts = counts_of(components);
+  std::size_t flat = nb::len(parameters);
+  for (const std::size_t count : counts) flat += count == 0 ? 0 : count - 1;
+  if (flat > kMaxParameters) {
+    raise(PyExc_ValueError, "a kernel has at most 127 parameters, each component counted");
   }
-  if (nb::len(parameters) != nb::len(annotated)) {
+  if (flat != nb::len(annotated) || (!counts.empty() && counts.size() != nb::len(parameters))) {
     raise(PyExc_ValueError, "parameters and annotated differ in length");
   }
   const nb::object result = nb::steal(kernel_type->tp_alloc(kernel_type, 0));
   if (!result.is_valid()) throw nb::python_error();
   KernelObject* kernel = as_kernel(result.ptr());
-  new (kernel->storage) KernelState(function, definition, parameters, flags_of(annotated), on_miss);
+  new (kernel->storage) KernelState(function, definition, parameters, flags_of(annotated),
+                                    std::move(counts), on_miss);
   kernel->is_constructed = true;
   kernel->vectorcall = call_kernel;
-  kernel->direct_count = kernel->state().binding.direct_count();
+  const KernelState& state = kernel->state();
+  kernel->direct_count = state.components.empty() ? state.binding.direct_count() : -1;
   nb::dict attributes;
   for (const char* name : {"__name__", "__qualname__", "__module__", "__doc__"}) {
     attributes[name] = function.attr(name);
@@ -206,8 +219,10 @@ void add_kernel_type(nb::module_& module) {
 
   module.def("make_kernel", &make_kernel, nb::arg("function"), nb::arg("definition").none(),
              nb::arg("parameters"), nb::arg("annotated"), nb::arg("on_miss"),
+             nb::arg("components") = nb::tuple(),
              "A kernel that calls as `function` does; on_miss(kernel, arguments) is asked for a "
-             "Launchable whenever no variant takes the arguments.");
+             "Launchable whenever no variant takes the arguments. `components` has for each "
+             "parameter of how many numbers it is a vector, or 0; it is empty without any.");
   module.def(
       "install",
       [](nb::handle kernel, nb::handle launchable, nb::handle expansion) {

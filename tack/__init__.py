@@ -34,21 +34,28 @@ if TYPE_CHECKING:
         clamp,
         clz,
         copysign,
+        cross,
         ctz,
+        determinant,
+        dot,
         floor,
         fma,
+        inverse,
         isfinite,
         isinf,
         isnan,
+        length,
         local_array,
         local_array_like,
         mix,
         ndrange,
+        normalize,
         popcount,
         round,  # noqa: A004 - it is the language's word, and Python's
         sign,
         sqrt,
         step,
+        transpose,
         trunc,
     )
     from tack.lang.definition import constant, func
@@ -60,6 +67,7 @@ if TYPE_CHECKING:
     )
     from tack.lang.template_spec import spec
     from tack.model.dtypes import bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+    from tack.model.vector_value import Vector
     from tack.runtime.explain import explain
 
 __version__ = "0.1.0"
@@ -67,6 +75,7 @@ __version__ = "0.1.0"
 _HOMES: Final[dict[str, str]] = (
     {
         "Array": "tack.lang.array",
+        "Vector": "tack.model.vector_value",
         "constant": "tack.lang.definition",
         "explain": "tack.runtime.explain",
         "func": "tack.lang.definition",
@@ -134,6 +143,10 @@ _HOMES: Final[dict[str, str]] = (
         ),
         "tack.lang.builtins",
     )
+    | dict.fromkeys(
+        ("cross", "determinant", "dot", "inverse", "length", "normalize", "transpose"),
+        "tack.lang.builtins",
+    )
 )
 """Public name -> the module that defines it."""
 
@@ -142,6 +155,7 @@ _MODULES: Final = frozenset({"errors", "math"})
 
 __all__ = [
     "Array",
+    "Vector",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -159,8 +173,11 @@ __all__ = [
     "clz",
     "constant",
     "copysign",
+    "cross",
     "ctz",
+    "determinant",
     "device_class",
+    "dot",
     "errors",
     "explain",
     "f16",
@@ -173,15 +190,18 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "inverse",
     "isfinite",
     "isinf",
     "isnan",
     "kernel",
+    "length",
     "local_array",
     "local_array_like",
     "math",
     "mix",
     "ndrange",
+    "normalize",
     "popcount",
     "round",
     "sign",
@@ -190,6 +210,7 @@ __all__ = [
     "step",
     "template_scope",
     "template_tree",
+    "transpose",
     "trunc",
     "u8",
     "u16",
@@ -202,9 +223,14 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"tack.{name}")
     home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tack' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    if home is not None:
+        value = getattr(import_module(home), name)
+    else:
+        from tack.model.vectors import vector_type
+
+        value = vector_type(name)
+        if value is None:
+            raise AttributeError(f"module 'tack' has no attribute {name!r}")
     globals()[name] = value
     return value
 

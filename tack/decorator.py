@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, Final, overload
 
 from tack import _core
+from tack.lang.bindings import resolve
 from tack.lang.definition import KernelDefinition
+from tack.model.vectors import VectorType
 
 __all__ = ["kernel"]
+
+_VECTOR: Final = re.compile(r"x[234]\s*\Z")
+"""How an annotation in quotes ends that names a vector; others are not looked up here."""
 
 
 @overload
@@ -45,10 +51,24 @@ def kernel(
             definition.options  # noqa: B018 - a wrong one is refused here, not at the first call
         parameters = definition.parameters
         annotations = getattr(target, "__annotations__", {})
-        annotated = tuple(name in annotations for name in parameters)
-        return _core.make_kernel(target, definition, parameters, annotated, _on_miss)
+        counts = tuple(_components(target, annotations.get(name)) for name in parameters)
+        annotated = tuple(
+            name in annotations
+            for name, count in zip(parameters, counts, strict=True)
+            for _ in range(count or 1)
+        )
+        components = counts if any(counts) else ()
+        return _core.make_kernel(target, definition, parameters, annotated, _on_miss, components)
 
     return make if function is None else make(function)
+
+
+def _components(function: Any, hint: object) -> int:
+    """Of how many numbers the parameter annotated ``hint`` is a vector; 0 for any other."""
+    if isinstance(hint, str):
+        named = _VECTOR.search(hint)
+        hint = resolve(function, hint.strip()) if named is not None else None
+    return hint.count if isinstance(hint, VectorType) else 0
 
 
 def _on_miss(

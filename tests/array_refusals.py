@@ -32,7 +32,7 @@ STATEMENTS: dict[str, tuple[str | None, str]] = {
         "b = c = tack.local_array(tack.f32, 3)",
         "gets one name",
     ),
-    "x[i] = tack.local_array(tack.f32, 3)[0]": ("tack.local_array(tack.f32, 3)[0]", "only arrays"),
+    "x[i] = tack.local_array(tack.f32, 3)[0]": ("tack.local_array(tack.f32, 3)", "by a statement"),
     "x[0] = tack.local_array(tack.f32, 3)": (
         "x[0] = tack.local_array(tack.f32, 3)",
         "gets one name",
@@ -64,6 +64,10 @@ STATEMENTS: dict[str, tuple[str | None, str]] = {
     "b = tack.local_array(tack.f32, 9000)\nc = tack.local_array(tack.f32, 9000)": (
         None,
         "36000 bytes",
+    ),
+    "b = tack.local_array(tack.f32x3, 3)\nc = tack.local_array_like(b, tack.f64)": (
+        None,
+        "of vectors has their type",
     ),
     "b = tack.local_array_like(x)": (
         "tack.local_array_like(x)",

@@ -85,7 +85,10 @@ def _mistyped(kernel: Any, source: Source, types: Mapping[str, Any]) -> str:
     function = infer(resolve(lower_kernel(kernel.definition, source.variant.signature)))
     for name, dtype in function.locals.items():
         found = "weak" if name in function.weak else dtype.name
-        wanted = str(types.get(name, found)).partition(" ")[0]
+        base, _, component = name.partition(".")
+        vector = types.get(base) if component in ("x", "y", "z", "w") else None
+        expected = types.get(name, getattr(vector, "dtype", found))
+        wanted = str(expected).partition(" ")[0]
         if found != wanted:
             return f"a local has another type: {name} is {wanted}, tack has {found}"
     return ""

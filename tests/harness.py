@@ -114,8 +114,8 @@ def run_kernel(
 
 def _parameter(spec: Spec, annotated: bool) -> tuple[Any, ...]:
     if isinstance(spec, ArraySpec):
-        pins = tuple(-1 if dim is None else dim for dim in spec.dims)
-        return ("array", spec.dtype.name, spec.rank, pins, spec.layout)
+        pins = tuple(-1 if dim is None else dim for dim in spec.all_dims)
+        return ("array", spec.dtype.name, len(pins), pins, spec.layout)
     return ("scalar", spec.dtype.name, annotated)
 
 

@@ -529,7 +529,7 @@ def test_an_unknown_name_is_a_value_error_with_what_exists(load, body, said) -> 
     [
         ("out[0] = obj", "the template 'obj' has no value of its own"),
         ("obj = 3", "'obj' is a template; it cannot be assigned"),
-        ("obj.n = 3", "only names and array elements can be assigned"),
+        ("obj.n = 3", "only names, elements of arrays"),
         ("out[0] = obj[0]", "a template cannot be indexed"),
         ("out[0] = obj.data", "the array 'obj.data' has no value of its own"),
         ("out[0] = obj.data.T", "arrays have .shape[k], .size, .ndim and .flat[i] here, and no .T"),

@@ -446,8 +446,8 @@ class IRFunction(IRNode):
     ``weak`` are assigned literals only, and take the type of what they meet. ``default_float`` is
     the type of a float that meets no other. ``temporaries`` are the locals that lowering made to
     evaluate an expression once: they have its type, whatever that is, so that they change none.
-    ``local_arrays`` are the arrays of an iteration. ``positions`` lies beside the tree and is in no
-    key.
+    ``local_arrays`` are the arrays of an iteration. ``groups`` are the locals that share one type:
+    the components of each vector. ``positions`` lies beside the tree and is in no key.
     """
 
     name: str
@@ -459,6 +459,7 @@ class IRFunction(IRNode):
     locals: dict[str, DType] = field(default_factory=dict)
     weak: dict[str, WeakLocal] = field(default_factory=dict)
     temporaries: set[str] = field(default_factory=set)
+    groups: list[tuple[str, ...]] = field(default_factory=list)
     local_arrays: dict[str, LocalArray] = field(default_factory=dict)
 
     @property

@@ -186,7 +186,7 @@ class _Transformer:
 def _copy(node: _Node) -> _Node:
     new: _Node = dataclasses.replace(node)  # type: ignore[type-var]
     if isinstance(new, IRFunction):
-        for table in ("declared", "locals", "weak", "temporaries", "local_arrays"):
+        for table in ("declared", "locals", "weak", "temporaries", "groups", "local_arrays"):
             setattr(new, table, copy(getattr(new, table)))
     return new
 

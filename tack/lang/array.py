@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
-__all__ = ["Array"]
+from typing import TYPE_CHECKING, Any
+
+from tack.model.record import Record
+from tack.model.vectors import VectorType
+
+__all__ = ["Array", "ArrayOf"]
 
 
-class Array:
-    """Annotation of an array parameter; the call decides its dtype and rank.
+class ArrayOf(Record):
+    """``tack.Array[tack.f32x3]``: an array whose last axes hold vectors or matrices."""
 
-    To a type checker it is what a kernel may do with an array: index it, and ask its shape.
-    """
+    element: VectorType
 
-    shape: tuple[int, ...]
+    def __str__(self) -> str:
+        return f"tack.Array[tack.{self.element}]"
 
-    def __getitem__(self, index: object) -> float:
-        raise TypeError("tack.Array annotates parameters; pass NumPy arrays to a kernel")
 
-    def __setitem__(self, index: object, value: float) -> None:
-        raise TypeError("tack.Array annotates parameters; pass NumPy arrays to a kernel")
+if TYPE_CHECKING:
+    from typing import Generic
+
+    from typing_extensions import TypeVar
+
+    _Element = TypeVar("_Element", default=float)
+
+    class Array(Generic[_Element]):
+        """What a kernel may do with an array."""
+
+        shape: tuple[int, ...]
+
+        def __getitem__(self, index: object) -> Any: ...
+
+        def __setitem__(self, index: object, value: Any) -> None: ...
+
+else:
+
+    class Array:
+        """Annotation of an array parameter; the call decides its dtype and rank.
+
+        ``tack.Array[tack.f32x3]`` is an array whose last axis, of 3, holds the components of
+        vectors.
+        To a type checker it is what a kernel may do with an array: index it, and ask its shape.
+        """
+
+        def __class_getitem__(cls, element: VectorType) -> ArrayOf:
+            if not isinstance(element, VectorType):
+                raise TypeError(
+                    f"tack.Array[...] names a vector or matrix type such as tack.f32x3, not "
+                    f"{element!r}; tack.Array alone takes numbers of every type"
+                )
+            return ArrayOf(element)

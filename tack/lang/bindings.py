@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tack.model.dtypes import DType
+from tack.model.vectors import VectorType, components_of
 
 __all__ = [
     "MISSING",
     "Constant",
+    "assigned_name",
     "describe",
     "dotted_name",
     "local_names",
@@ -94,6 +96,15 @@ def local_names(node: ast.FunctionDef) -> set[str]:
     return names
 
 
+def assigned_name(node: ast.AST) -> str | None:
+    """The name that ``node`` assigns, or of which it assigns a component or an element."""
+    if isinstance(getattr(node, "ctx", None), ast.Load | None):
+        return None
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
 def static_names(node: ast.FunctionDef, function: types.FunctionType) -> Iterator[str]:
     """The dotted names that the function's body and annotations read statically, each once.
 
@@ -142,8 +153,11 @@ def describe(value: Any) -> str:
     if isinstance(value, Constant):
         kind = value.dtype.name if value.dtype is not None else "weak"
         return f"constant {kind} {_number(value.literal)}"
-    if isinstance(value, DType):
+    if isinstance(value, DType | VectorType):
         return f"dtype {value.name}"
+    vector = components_of(value)
+    if vector is not None:
+        return f"vector {vector[0].name} {' '.join(map(_number, vector[1]))}"
     if isinstance(value, FunctionDefinition):
         return f"func {value.name}"
     if isinstance(value, types.ModuleType):

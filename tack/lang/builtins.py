@@ -15,28 +15,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fractions import Fraction
 
+from tack.model import formulas
 from tack.model.dtypes import DType, numpy_name
+from tack.model.vectors import VectorType
 
 __all__ = [
     "ceil",
     "clamp",
     "clz",
     "copysign",
+    "cross",
     "ctz",
+    "determinant",
+    "dot",
     "floor",
     "fma",
+    "inverse",
     "isfinite",
     "isinf",
     "isnan",
+    "length",
     "local_array",
     "local_array_like",
     "mix",
     "ndrange",
+    "normalize",
     "popcount",
     "round",
     "sign",
     "sqrt",
     "step",
+    "transpose",
     "trunc",
 ]
 
@@ -50,28 +59,35 @@ def ndrange(*extents: int) -> Iterator[tuple[int, ...]]:
     return itertools.product(*map(range, map(int, extents)))
 
 
-def local_array(dtype: DType, shape: int | tuple[int, ...]) -> Any:
+def local_array(dtype: DType | VectorType, shape: int | tuple[int, ...]) -> Any:
     """An array of zeros that belongs to one iteration; its size is known while compiling.
+
+    Of a vector type its elements are vectors, which in NumPy are further dimensions.
 
     >>> local_array(tack.f32, 2)
     array([0., 0.], dtype=float32)
     """
     import numpy as np
 
-    return np.zeros(shape, numpy_name(dtype))
+    if isinstance(dtype, DType):
+        return np.zeros(shape, numpy_name(dtype))
+    outer = shape if isinstance(shape, tuple) else (shape,)
+    from tack.model.vector_value import Vector
+
+    return np.zeros((*outer, *dtype.shape), numpy_name(dtype.dtype)).view(Vector)
 
 
 def local_array_like(array: Any, dtype: DType | None = None) -> Any:
     """A local array with the shape of ``array``, and with its dtype unless another is given."""
     import numpy as np
 
-    return np.zeros(array.shape, array.dtype if dtype is None else numpy_name(dtype))
+    return np.zeros_like(array, None if dtype is None else numpy_name(dtype))
 
 
 def _keep(name: str, x: Any) -> Any:
     import numpy as np
 
-    if isinstance(x, int | np.integer):
+    if np.asarray(x).dtype.kind in "biu":
         return x
     return getattr(np, name)(x)
 
@@ -100,8 +116,10 @@ def sqrt(x: Any) -> Any:
     """The correctly rounded square root; NaN below zero, -0.0 for -0.0."""
     import numpy as np
 
+    if np.asarray(x).dtype.kind in "biu":
+        x = x.astype(np.float32) if isinstance(x, np.ndarray) else np.float32(x)
     with np.errstate(invalid="ignore"):
-        return np.sqrt(np.float32(x)) if isinstance(x, int | np.integer) else np.sqrt(x)
+        return np.sqrt(x)
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
@@ -110,6 +128,15 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 
     import numpy as np
 
+    vector = next((each for each in (a, b, c) if isinstance(each, np.ndarray)), None)
+    if vector is not None:
+        typed = (each for each in (a, b, c) if isinstance(each, np.ndarray | np.generic))
+        dtype = np.result_type(*(each.dtype for each in typed))
+        x, y, z = (
+            np.broadcast_to(np.asarray(each, dtype), vector.shape).ravel() for each in (a, b, c)
+        )
+        parts = [fma(*row) for row in zip(x, y, z, strict=True)]
+        return np.array(parts).reshape(vector.shape).view(type(vector))
     result = np.result_type(*(x if isinstance(x, np.generic) else type(x) for x in (a, b, c)))
     values = [float(x) for x in (a, b, c)]
     if not all(map(np.isfinite, values)) or values[0] * values[1] == 0 or result == np.float16:
@@ -118,6 +145,72 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     if exact == 0:
         return result.type(values[0] * values[1] + values[2])
     return result.type(_round(exact, 24 if result == np.float32 else 53))
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The sum of the products of two vectors' components, from left to right."""
+    return formulas.dot(_vector("dot", a), _vector("dot", b))
+
+
+def cross(a: Any, b: Any) -> Any:
+    """The cross product of two vectors of 3."""
+    return _made(formulas.cross(_vector("cross", a, 3), _vector("cross", b, 3)))
+
+
+def length(v: Any) -> Any:
+    """``sqrt(dot(v, v))``."""
+    return sqrt(dot(v, v))
+
+
+def normalize(v: Any) -> Any:
+    """``v / length(v)``; NaN where the length is 0."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _vector("normalize", v) / length(v)
+
+
+def transpose(m: Any) -> Any:
+    """The matrix whose rows are the columns of ``m``."""
+    return _made(formulas.transpose(_matrix("transpose", m)))
+
+
+def determinant(m: Any) -> Any:
+    """The determinant of a square matrix, expanded along its first row."""
+    return formulas.determinant(_matrix("determinant", m, square=True))
+
+
+def inverse(m: Any) -> Any:
+    """The adjugate of a square matrix divided by its determinant."""
+    import numpy as np
+
+    rows = _matrix("inverse", m, square=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _made(formulas.inverse(rows, formulas.determinant(rows)))
+
+
+def _vector(name: str, value: Any, count: int | None = None) -> Any:
+    shape: tuple[int, ...] = getattr(value, "shape", ())
+    if len(shape) != 1 or (count is not None and shape != (count,)):
+        raise TypeError(f"{name} takes vectors{f' of {count}' if count else ''}, not {value!r}")
+    return value
+
+
+def _matrix(name: str, value: Any, *, square: bool = False) -> Any:
+    shape: tuple[int, ...] = getattr(value, "shape", ())
+    if len(shape) != 2 or (square and shape[0] != shape[1]):
+        kind = "square matrix" if square else "matrix"
+        raise TypeError(f"{name} takes a {kind}, not {value!r}")
+    return value
+
+
+def _made(parts: Any) -> Any:
+    """The vector or matrix of these numbers."""
+    import numpy as np
+
+    from tack.model.vector_value import Vector
+
+    return np.array(parts).view(Vector)
 
 
 def _round(value: Fraction, precision: int) -> float:

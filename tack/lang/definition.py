@@ -10,18 +10,23 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from tack.lang.bindings import Constant, dotted_name, resolve
+from tack.lang.array import Array, ArrayOf
+from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
 from tack.lang.source import SourceFunction, read_function, stamp_file
 from tack.model.dtypes import DTYPES, DType, bool_
 from tack.model.errors import TOO_DEEP, CompileError
+from tack.model.vectors import VectorType
 
 if TYPE_CHECKING:
     from tack.lang.fingerprint import Fingerprint
     from tack.model.signature import Signature
     from tack.model.variant import Options
 
-__all__ = ["FunctionDefinition", "KernelDefinition", "constant", "func"]
+__all__ = ["Annotation", "FunctionDefinition", "KernelDefinition", "constant", "func"]
 
+
+Annotation = DType | VectorType | ArrayOf
+"""What an annotation says: the type of a value, or what an array holds."""
 
 _SUSPENDING: Final = 0x20 | 0x80 | 0x200
 """The code flags of generators, coroutines and async generators; `inspect` is slow to import."""
@@ -65,45 +70,70 @@ class _Definition:
         return read_function(self.function, self.stamp)
 
     @functools.cached_property
-    def annotations(self) -> tuple[DType | None, ...]:
-        """The dtype that each parameter's annotation names; None for none, or for an array.
+    def annotations(self) -> tuple[Annotation | None, ...]:
+        """What each parameter's annotation names; None for none, or for a plain ``tack.Array``.
 
-        Raises `CompileError` for an annotation that is neither a scalar type nor ``tack.Array``.
+        Raises `CompileError` for an annotation that says nothing about a parameter.
         """
         arguments = self.source.node.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         return tuple(self._annotation(argument) for argument in every)
 
-    def _annotation(self, argument: ast.arg) -> DType | None:
-        node = argument.annotation
-        return None if node is None else self.scalar_type(node, array_too=True)
-
-    def scalar_type(self, node: ast.expr, *, array_too: bool = False) -> DType | None:
-        """The scalar type that an annotation names."""
-        from tack.lang.array import Array
+    def _annotation(self, argument: ast.arg) -> Annotation | None:
         from tack.lang.template import is_device_class
 
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            with contextlib.suppress(SyntaxError):
-                node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
-        dotted = dotted_name(node)
-        value = resolve(self.function, dotted) if dotted else None
-        if isinstance(value, DType):
+        if argument.annotation is None:
+            return None
+        node = _unquoted(argument.annotation)
+        value = self._named(node)
+        if isinstance(value, ArrayOf):
+            return value
+        if value is Array or is_device_class(value):
+            return None
+        return self.value_type(node, array_too=True)
+
+    def annotation_in(self, text: str) -> Any:
+        """What an annotation in quotes stands for, or `MISSING`."""
+        try:
+            return self._named(ast.parse(text.strip(), mode="eval").body)
+        except SyntaxError:
+            return MISSING
+
+    def value_type(self, node: ast.expr, *, array_too: bool = False) -> DType | VectorType:
+        """The scalar, vector or matrix type that an annotation names."""
+        node = _unquoted(node)
+        value = self._named(node)
+        if isinstance(value, DType | VectorType):
             return value
         if value in (bool, int, float):
             python = {bool: "tack.bool_", int: "tack.i64", float: "tack.f64"}[value]
             raise self.source.refuse(
                 node,
-                f"the annotation {dotted} says no width; write {python} or another scalar type",
+                f"the annotation {dotted_name(node)} says no width; write {python} or another "
+                "scalar type",
             )
-        if array_too and (value is Array or is_device_class(value)):
-            return None
         known = ", ".join(f"tack.{n}" for n in DTYPES if n != "bool")
         raise self.source.refuse(
             node,
-            f"an annotation is a scalar type ({known}, tack.bool_)"
-            + (", tack.Array or a @tack.device_class" if array_too else ""),
+            f"an annotation is a scalar type ({known}, tack.bool_), a vector or matrix type such "
+            "as tack.f32x3" + (", tack.Array or a @tack.device_class" if array_too else ""),
         )
+
+    def _named(self, node: ast.expr) -> Any:
+        """What an annotation stands for: a name, or an array of what a name stands for."""
+        if isinstance(node, ast.Subscript) and self._named(node.value) is Array:
+            element = self._named(node.slice)
+            return ArrayOf(element) if isinstance(element, VectorType) else MISSING
+        dotted = dotted_name(node)
+        return resolve(self.function, dotted) if dotted else MISSING
+
+
+def _unquoted(node: ast.expr) -> ast.expr:
+    """An annotation in quotes without them."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        with contextlib.suppress(SyntaxError):
+            return ast.copy_location(ast.parse(node.value, mode="eval").body, node)
+    return node
 
 
 class KernelDefinition(_Definition):

@@ -20,13 +20,16 @@ from tack.ir.nodes import (
 )
 from tack.ir.traversal import walk_ir
 from tack.lang import builtins as language
-from tack.lang.bindings import local_names
-from tack.lang.definition import KernelDefinition
+from tack.lang.array import ArrayOf
+from tack.lang.bindings import assigned_name
+from tack.lang.definition import Annotation, KernelDefinition
 from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, again
 from tack.lang.lower_statements import StatementLowering
 from tack.lang.lower_templates import passed_names, template_node
 from tack.lang.template import EXTENTS
-from tack.model.signature import ArraySpec, Signature, TemplateSpec
+from tack.lang.vectors import VectorMeaning
+from tack.model.signature import ArraySpec, ScalarSpec, Signature, Spec, TemplateSpec
+from tack.model.vectors import VectorType, component_names
 
 __all__ = ["check_signature", "lower_kernel"]
 
@@ -55,15 +58,34 @@ def check_signature(definition: KernelDefinition, signature: Signature) -> str |
             f"{len(names)} parameters ({', '.join(names)})"
         )
     for name, annotation, spec in zip(names, definition.annotations, signature, strict=True):
-        if annotation is None:
-            continue
-        if isinstance(spec, TemplateSpec):
-            return f"parameter {name!r} is annotated {annotation}, and '{spec}' is a template"
-        if isinstance(spec, ArraySpec):
-            return f"parameter {name!r} is annotated {annotation}, and '{spec}' is an array"
-        if spec.dtype is not annotation:
-            return f"parameter {name!r} is annotated {annotation}, not {spec.dtype}"
+        problem = check_parameter(annotation, spec)
+        if problem is not None:
+            return f"parameter {name!r} is annotated {annotation}{problem}"
     return None
+
+
+def check_parameter(annotation: Annotation | None, spec: Spec) -> str | None:
+    """What of ``spec`` contradicts an annotation, after the words that name it, or None."""
+    if annotation is None:
+        vector = isinstance(spec, ScalarSpec) and spec.shape
+        return f" as nothing, and must be as tack.{spec}" if vector else None
+    if isinstance(annotation, ArrayOf):
+        element = annotation.element
+        if not isinstance(spec, ArraySpec):
+            return f", not {spec}"
+        if (spec.dtype, spec.element) != (element.dtype, element.shape):
+            return f", and {str(spec)!r} is an array of something else"
+        return None
+    if isinstance(spec, TemplateSpec):
+        return f", and '{spec}' is a template"
+    if isinstance(spec, ArraySpec):
+        return f", and {str(spec)!r} is an array"
+    wanted = (
+        ScalarSpec(annotation.dtype, annotation.shape)
+        if isinstance(annotation, VectorType)
+        else ScalarSpec(annotation)
+    )
+    return None if spec == wanted else f", not {spec}"
 
 
 class _KernelLowering(StatementLowering):
@@ -96,6 +118,7 @@ class _KernelLowering(StatementLowering):
                 declared=self.declared,
                 temporaries=self.temporaries,
                 local_arrays=self.arrays,
+                groups=self.groups,
             ),
         )
 
@@ -129,13 +152,17 @@ class _KernelLowering(StatementLowering):
                     for axis, extent in enumerate(spec.dims)
                     if extent is not None
                 }
-                param = IRParam(name, spec.dtype, spec.dims, spec.is_strided)
+                param = IRParam(name, spec.dtype, spec.all_dims, spec.is_strided)
             else:
                 self.mark_assigned(name)
                 param = IRParam(name, spec.dtype)
             if not each.path:
                 self.frame.meanings[name] = meaning
             params.append(self.at(arguments[each.argument], param))
+        for name, whole in zip(names, self.signature, strict=True):
+            if isinstance(whole, ScalarSpec) and whole.shape:
+                parts = component_names(name, whole.shape)
+                self.frame.meanings[name] = VectorMeaning(whole.shape, parts)
         for position, template in self.signature.templates:
             passed = passed_names(position, flat, names)
             self.frame.meanings[names[position]] = template_node(names[position], template, passed)
@@ -176,7 +203,8 @@ class _KernelLowering(StatementLowering):
             raise self.refuse(
                 node, "before the parallel loop only names can be set, from scalars and shapes"
             )
-        for name in (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
+        names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+        for name in names:
             if name in (self.prologue or {}):
                 raise self.refuse(
                     node, f"{name!r} is set twice before the parallel loop; use another name"
@@ -200,6 +228,7 @@ class _KernelLowering(StatementLowering):
             value = self.constant_of(statement.value)
             if value is not None:
                 self.known[statement.target] = value
+        self.prologue.update(names)
 
     def _parallel_loop(self, node: ast.For) -> IRParallelFor:
         if node.orelse:
@@ -351,9 +380,7 @@ class _KernelLowering(StatementLowering):
     def _reassigned(self, loop: ast.For, name: str) -> bool:
         """Whether the body of the parallel loop assigns ``name``."""
         return any(
-            isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store)
-            for statement in loop.body
-            for inner in ast.walk(statement)
+            assigned_name(inner) == name for statement in loop.body for inner in ast.walk(statement)
         )
 
     def _own_copies(self, loop: ast.For) -> list[Statement]:
@@ -362,16 +389,17 @@ class _KernelLowering(StatementLowering):
         One that is annotated keeps its type.
         """
         copies: list[Statement] = []
-        assigned = local_names(self.node)
-        for name, dtype in zip(self.kernel.parameters, self.kernel.annotations, strict=True):
+        for name, annotation in zip(self.kernel.parameters, self.kernel.annotations, strict=True):
             meaning = self.frame.meanings[name]
-            if isinstance(meaning, str) and name in assigned and self._reassigned(loop, name):
-                own = f"{name}.own"
-                copies.append(self.at(loop, IRAssign(own, self.at(loop, IRName(name)))))
-                self.frame.meanings[name] = own
-                if dtype is not None:
-                    self.declared[own] = dtype
-                self.mark_assigned(own)
+            if not isinstance(meaning, str | VectorMeaning) or not self._reassigned(loop, name):
+                continue
+            assert not isinstance(annotation, ArrayOf)
+            shape = meaning.shape if isinstance(meaning, VectorMeaning) else ()
+            own = self.new_local(f"{name}.own", shape, annotation)
+            with self.collect() as copy:
+                self.write(loop, own, self.read(meaning))
+            copies += copy
+            self.frame.meanings[name] = own
         return copies
 
 

@@ -18,10 +18,12 @@ from tack.ir.nodes import (
     LocalArray,
 )
 from tack.lang import builtins as language
-from tack.lang.lower_base import ArrayParameter, LoweringBase
+from tack.lang.lower_base import ArrayParameter
+from tack.lang.lower_places import PlaceLowering
 from tack.model.dtypes import DType, i64
 from tack.model.errors import UnpinnedError
 from tack.model.signature import MAX_RANK, ArraySpec
+from tack.model.vectors import VectorType
 
 __all__ = ["MAX_LOCAL_BYTES", "ArrayLowering"]
 
@@ -37,7 +39,7 @@ _FOLDED: Final[dict[str, Callable[[int, int], int]]] = {
 }
 
 
-class ArrayLowering(LoweringBase):
+class ArrayLowering(PlaceLowering):
     """Lowers what concerns an array and not one element by its indices."""
 
     def extent(self, array: ArrayParameter, dim: int) -> Expression:
@@ -124,13 +126,13 @@ class ArrayLowering(LoweringBase):
                 node, "a local array belongs to an iteration; make it inside the parallel loop"
             )
         if self.static(call.func) is language.local_array:
-            dtype, dims = self._named(call)
+            spec, extents = self._named(call)
         else:
-            dtype, dims = self._alike(call)
-        self._check_room(call, dtype, dims)
+            spec, extents = self._alike(call)
+        self._check_room(call, spec.dtype, extents)
         name = self.local_name(target.id)
-        self.frame.meanings[target.id] = ArrayParameter(name, ArraySpec(dtype, dims), is_local=True)
-        self.arrays[name] = LocalArray(dtype, dims)
+        self.frame.meanings[target.id] = ArrayParameter(name, spec, is_local=True)
+        self.arrays[name] = LocalArray(spec.dtype, extents)
         self.emit(node, IRLocalArray(name))
         self.mark_assigned(name)
 
@@ -153,38 +155,52 @@ class ArrayLowering(LoweringBase):
                 target, f"{target.id!r} names a local array, and something else too; use two names"
             )
 
-    def _named(self, call: ast.Call) -> tuple[DType, tuple[int, ...]]:
-        """The dtype and dims of ``tack.local_array(dtype, shape)``."""
+    def _named(self, call: ast.Call) -> tuple[ArraySpec, tuple[int, ...]]:
+        """What ``tack.local_array(dtype, shape)`` makes, and all its extents."""
         if call.keywords or len(call.args) != 2:
             raise self.refuse(
                 call, "tack.local_array takes a dtype and a shape, as in local_array(tack.f32, 4)"
             )
         first, shape = call.args
         extents = shape.elts if isinstance(shape, ast.Tuple) else [shape]
-        if not 1 <= len(extents) <= MAX_RANK:
-            raise self.refuse(shape, f"a local array has 1 to {MAX_RANK} dimensions")
-        return self._dtype(first), tuple(map(self._extent, extents))
+        vector = self.static(first)
+        element = vector.shape if isinstance(vector, VectorType) else ()
+        dtype = vector.dtype if isinstance(vector, VectorType) else self._dtype(first)
+        if not 1 <= len(extents) <= MAX_RANK - len(element):
+            raise self.refuse(
+                shape, f"a local array has 1 to {MAX_RANK} dimensions, those of vectors included"
+            )
+        dims = tuple(map(self._extent, extents))
+        return ArraySpec(dtype, dims, element=element), (*dims, *element)
 
-    def _alike(self, call: ast.Call) -> tuple[DType, tuple[int, ...]]:
-        """The dtype and dims of ``tack.local_array_like(array, dtype)``."""
+    def _alike(self, call: ast.Call) -> tuple[ArraySpec, tuple[int, ...]]:
+        """What ``tack.local_array_like(array, dtype)`` makes, and all its extents."""
         if call.keywords or len(call.args) not in (1, 2):
             raise self.refuse(call, "tack.local_array_like takes an array and perhaps a dtype")
         array = self.array_of(call.args[0])
         if array is None:
             raise self.refuse(call.args[0], "tack.local_array_like takes an array")
+        element = array.spec.element
+        if element and len(call.args) == 2:
+            raise self.refuse(
+                call.args[1],
+                "a local array like one of vectors has their type; write tack.local_array(...) "
+                "with a vector type for another",
+            )
         dims = tuple(dim for dim in array.spec.dims if dim is not None)
         if len(dims) != array.spec.rank:
-            wanted = ", ".join("3" if dim is None else str(dim) for dim in array.spec.dims)
+            wanted = tuple(dim or 3 for dim in array.spec.dims)
+            pinned = ArraySpec(array.spec.dtype, wanted, element=array.spec.element)
             refusal = self.refuse(
                 call,
                 "the size of a local array is known while compiling; pin the extents of "
-                f"{array.spoken!r} in the signature, as in {array.spec.dtype}[{wanted}]",
+                f"{array.spoken!r} in the signature, as in {pinned}",
             )
             raise UnpinnedError(refusal.message, refusal.position, array.name)
         if not dims:
             raise self.refuse(call.args[0], f"a local array has 1 to {MAX_RANK} dimensions")
         dtype = self._dtype(call.args[1]) if len(call.args) == 2 else array.spec.dtype
-        return dtype, dims
+        return ArraySpec(dtype, dims, element=element), (*dims, *element)
 
     def _dtype(self, node: ast.expr) -> DType:
         dtype = self.static(node)

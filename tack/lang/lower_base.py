@@ -25,9 +25,11 @@ from tack.ir.positions import Positions
 from tack.ir.traversal import walk_ir
 from tack.lang.bindings import local_names
 from tack.lang.definition import FunctionDefinition, KernelDefinition
+from tack.lang.vectors import Value, VectorMeaning, VectorValue, parts_of, words
 from tack.model.dtypes import DType
 from tack.model.errors import CompileError
 from tack.model.signature import ArraySpec
+from tack.model.vectors import component_names
 
 __all__ = [
     "ArrayParameter",
@@ -44,6 +46,9 @@ __all__ = [
 ]
 
 _Node = TypeVar("_Node", bound=IRNode)
+
+_SHORT = 6
+"""Nodes of an expression that is written again rather than held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,9 @@ class TemplateNode:
     others: dict[str, str]
 
 
-Meaning = str | ArrayParameter | IRConstant | TemplateNode
-"""What a local name of a frame stands for: an IR name, an array, a literal argument, a template."""
+Meaning = str | ArrayParameter | IRConstant | VectorMeaning | TemplateNode
+"""What a local name of a frame stands for: an IR name, an array, a literal argument, a template, or
+several of those for the components of a vector."""
 
 
 @dataclass(slots=True)
@@ -94,7 +100,8 @@ class Frame:
     meanings: dict[str, Meaning] = field(default_factory=dict)
     suffix: str = ""
     locals: set[str] = field(default_factory=set)
-    result_names: list[str] | None = None
+    numbers: set[str] = field(default_factory=set)
+    results: list[str | VectorMeaning] | None = None
     flags: list[str] = field(default_factory=list)
     loops: int = 0
 
@@ -129,6 +136,7 @@ class LoweringBase:
         self.out: list[Statement] = []
         self.declared: dict[str, DType] = {}
         self.temporaries: set[str] = set()
+        self.groups: list[tuple[str, ...]] = []
         self.assigned: frozenset[str] | None = frozenset()
         self.loops: list[Loop] = []
         self.prologue: set[str] | None = None
@@ -192,32 +200,78 @@ class LoweringBase:
         self.emit_assign(node, name, value)
         return self.at(node, IRName(name))
 
+    def settled(self, node: ast.AST, value: Value, what: str = "t") -> Value:
+        """``value`` evaluated now, into temporaries; its literals stay what they are."""
+        parts = tuple(self._held(node, part, what) for part in parts_of(value))
+        return VectorValue(value.shape, parts) if isinstance(value, VectorValue) else parts[0]
+
+    def _held(self, node: ast.AST, part: Expression, what: str) -> Expression:
+        if isinstance(part, IRConstant):
+            return part
+        name = self.fresh(what)
+        self.emit_assign(node, name, part)
+        return self.at(node, IRName(name))
+
+    def reusable(self, node: ast.AST, value: Expression) -> Expression:
+        """``value`` as it may be read several times: short, or in a temporary."""
+        short = sum(1 for _ in walk_ir(value)) <= _SHORT and not contains_load(value)
+        return value if short else self.temporary(node, value)
+
+    def fresh_result(self, what: str, shape: tuple[int, ...]) -> str | VectorMeaning:
+        """A temporary for a value of ``shape``."""
+        name = self.fresh(what)
+        if not shape:
+            return name
+        parts = component_names(name, shape)
+        self.temporaries.update(parts)
+        return VectorMeaning(shape, parts)
+
     def evaluate(self, nodes: list[ast.expr]) -> list[Expression]:
+        """The numbers that ``nodes`` are, evaluated left to right."""
+        values = self.evaluate_values(nodes)
+        return [self.scalar(node, value) for node, value in zip(nodes, values, strict=True)]
+
+    def evaluate_values(self, nodes: list[ast.expr]) -> list[Value]:
         """The values of ``nodes``, evaluated left to right.
 
         An expression that loads, followed by one whose calls store, is read before those stores.
         """
-        values: list[Expression] = []
+        values: list[Value] = []
         marks: list[int] = []
         for node in nodes:
-            values.append(self.expression(node))
+            values.append(self.value(node))
             marks.append(len(self.out))
         for k in reversed(range(len(nodes))):
-            self.protect(nodes, values, marks, k)
+            values[k] = self.protect(nodes[k], values[k], marks[k])
         return values
 
-    def protect(
-        self, nodes: list[ast.expr], values: list[Expression], marks: list[int], k: int
-    ) -> None:
-        """Spills value ``k`` at its mark if a statement after it stores and it loads."""
-        later = self.out[marks[k] :]
-        if later and any(map(contains_store, later)) and contains_load(values[k]):
-            name = self.fresh()
-            self.out.insert(marks[k], self.at(nodes[k], IRAssign(name, values[k])))
-            self.mark_assigned(name)
-            values[k] = self.at(nodes[k], IRName(name))
+    def protect(self, node: ast.AST, value: Value, mark: int) -> Value:
+        """``value``, read at ``mark`` if it loads and a statement after the mark stores."""
+        if not any(map(contains_store, self.out[mark:])):
+            return value
+        if not any(map(contains_load, parts_of(value))):
+            return value
+        with self.collect() as reads:
+            result = self.settled(node, value)
+        self.out[mark:mark] = reads
+        return result
+
+    def scalar(self, node: ast.AST, value: Value, advice: str | None = None) -> Expression:
+        """``value`` where a number is needed; refuses vectors."""
+        if isinstance(value, VectorValue):
+            component = (
+                "a component of it, as .x" if len(value.shape) == 1 else "an element, m[i, j]"
+            )
+            raise self.refuse(
+                node, f"this is {words(value)}; {advice or f'a number is needed here: {component}'}"
+            )
+        return value
 
     def expression(self, node: ast.expr) -> Expression:
+        """The number that ``node`` is; statements that it needs are emitted first."""
+        return self.scalar(node, self.value(node))
+
+    def value(self, node: ast.expr) -> Value:
         """The value of ``node``; statements that it needs are emitted first."""
         raise NotImplementedError
 

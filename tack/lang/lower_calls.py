@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins as python
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tack.ir.nodes import (
@@ -20,13 +21,25 @@ from tack.ir.nodes import (
 )
 from tack.lang import atomics
 from tack.lang import builtins as language
-from tack.lang.bindings import MISSING, Constant, dotted_name
+from tack.lang.array import ArrayOf
+from tack.lang.bindings import MISSING, Constant, assigned_name, dotted_name
 from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.lang.fingerprint import defaults_of
 from tack.lang.lower_base import Frame, Meaning, TemplateNode
 from tack.lang.lower_expressions import ExpressionLowering
 from tack.lang.lower_templates import Callee
+from tack.lang.lower_vectors import VECTOR_FUNCTIONS
+from tack.lang.vectors import (
+    Value,
+    VectorMeaning,
+    VectorValue,
+    names_of,
+    parts_of,
+    shape_of_value,
+    words,
+)
 from tack.model.dtypes import DTYPES, DType
+from tack.model.vectors import VectorType, components_of
 
 __all__ = ["CallLowering"]
 
@@ -55,6 +68,9 @@ _BUILTINS: Final[dict[Any, str]] = {
 }
 _ATOMICS: Final = {getattr(atomics, f"atomic_{op}"): op for op in ATOMIC_OPS}
 _ARITY: Final = {**MATH_CALLS, "clamp": 3}
+_VECTOR_FUNCTIONS: Final[dict[Any, str]] = {
+    getattr(language, name): name for name in VECTOR_FUNCTIONS
+}
 _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
     python.int: DTYPES["i64"],
     python.float: None,
@@ -86,7 +102,7 @@ _ADVICE: Final[dict[Any, str]] = {
 class CallLowering(ExpressionLowering):
     """Lowers calls."""
 
-    def _lower_Call(self, node: ast.Call) -> Expression:
+    def _lower_Call(self, node: ast.Call) -> Value:
         function = self.callee_of(node)
         if function is not None:
             values = self.inline(node, function)
@@ -98,13 +114,22 @@ class CallLowering(ExpressionLowering):
         if callee is python.len:
             return self._length(node)
         if isinstance(callee, DType):
-            return IRCast(self._single(node), callee)
+            return IRCast(self._single(node, callee), callee)
+        if isinstance(callee, VectorType):
+            return self.construct(node, callee, self._positional(node))
         if _known(callee, _PYTHON_CASTS):
-            return IRCast(self._single(node), _PYTHON_CASTS[callee])
+            dtype = _PYTHON_CASTS[callee]
+            return IRCast(self._single(node, dtype), dtype)
         if _known(callee, _BUILTINS):
             return self._builtin(node, _BUILTINS[callee])
         if _known(callee, _ATOMICS):
             return self._atomic(node, _ATOMICS[callee])
+        if _known(callee, _VECTOR_FUNCTIONS):
+            return self.vector_function(node, _VECTOR_FUNCTIONS[callee], self._positional(node))
+        if callee is python.any or callee is python.all:
+            return self.any_or_all(node, callee.__name__, self._positional(node))
+        if callee is python.len:
+            return self._length(node)
         raise self._refuse_callee(node, callee)
 
     def _spelled(self, node: ast.Call) -> str:
@@ -137,35 +162,49 @@ class CallLowering(ExpressionLowering):
             return self.refuse(node, f"{name} is NumPy's; {advice}")
         return self.refuse(node, f"{name} is no builtin of the kernel language and no @tack.func")
 
-    def _positional(self, node: ast.Call) -> list[Expression]:
+    def _positional(self, node: ast.Call) -> list[Value]:
         if node.keywords:
             raise self.refuse(node, f"{self._spelled(node)} takes no keyword arguments")
-        return self.evaluate(node.args)
+        return self.evaluate_values(node.args)
 
-    def _single(self, node: ast.Call) -> Expression:
+    def _single(self, node: ast.Call, dtype: DType | None) -> Expression:
         values = self._positional(node)
         if len(values) != 1:
             raise self.refuse(node, f"{self._spelled(node)}() converts 1 value, not {len(values)}")
-        return values[0]
+        (value,) = values
+        if isinstance(value, VectorValue):
+            name = "x".join(map(str, (dtype or "f32", *value.shape)))
+            raise self.refuse(
+                node,
+                f"{self._spelled(node)}() converts a number, and this is {words(value)}; "
+                f"write tack.{name}(...)",
+            )
+        return value
 
-    def _builtin(self, node: ast.Call, name: str) -> Expression:
+    def _builtin(self, node: ast.Call, name: str) -> Value:
         values = self._positional(node)
         if name in ("min", "max"):
             if len(values) < 2:
                 raise self.refuse(node, f"{name} takes 2 values or more here, not {len(values)}")
             result = values[0]
             for value in values[1:]:
-                result = self.at(node, IRCall(name, [result, value]))
+                result = self.componentwise(
+                    node, [result, value], lambda *args: IRCall(name, list(args)), name
+                )
             return result
         if len(values) != _ARITY[name]:
             raise self.refuse(
                 node,
                 f"{name} takes {_ARITY[name]} value{'s' * (_ARITY[name] != 1)}, not {len(values)}",
             )
+        return self.componentwise(node, values, lambda *args: self._call(node, name, args), name)
+
+    def _call(self, node: ast.Call, name: str, args: Sequence[Expression]) -> Expression:
+        """A builtin of numbers."""
         if name == "clamp":
-            x, low, high = values
+            x, low, high = args
             return IRCall("min", [self.at(node, IRCall("max", [x, low])), high])
-        return IRCall(name, values)
+        return IRCall(name, list(args))
 
     def _atomic(self, node: ast.Call, op: str) -> Expression:
         """``tack.atomic_<op>(array, index, ...)``: a statement of its own, for the old element."""
@@ -183,6 +222,10 @@ class CallLowering(ExpressionLowering):
                 f"{name} needs aligned elements, and {array.spoken!r} may have any strides; "
                 "pass a C-contiguous array",
             )
+        if array.spec.element:
+            raise self.refuse(
+                node.args[0], f"{name} changes numbers, and {array.spoken!r} has none"
+            )
         dtype = array.spec.dtype
         if dtype.name not in ATOMIC_DTYPES[op]:
             known = ", ".join(ATOMIC_DTYPES[op])
@@ -197,24 +240,29 @@ class CallLowering(ExpressionLowering):
         return IRName(target)
 
     def _length(self, node: ast.Call) -> Expression:
-        """``len(x)``, and ``len(x.shape)``."""
-        argument = node.args[0] if len(node.args) == 1 and not node.keywords else node
-        shaped = self.shape_of(argument) if argument is not node else None
+        """``len(x)`` of an array or a vector, and ``len(x.shape)``."""
+        if len(node.args) != 1 or node.keywords:
+            raise self.refuse(node, "len() takes one array or vector here")
+        (argument,) = node.args
+        shaped = self.shape_of(argument)
         if shaped is not None:
             return IRConstant(shaped.spec.rank, DTYPES["i64"])
         array = self.array_of(argument)
         if array is None:
-            raise self.refuse(node, "len() takes one array here")
+            value = self.value(argument)
+            if not isinstance(value, VectorValue):
+                raise self.refuse(node, "len() takes one array or vector here, not a number")
+            return IRConstant(value.shape[0], None, weak=True)
         if array.spec.rank == 0:
             raise self.refuse(node, f"{array.spoken!r} has no dimensions, so no len()")
         return self.extent(array, 0)
 
     # inlining
 
-    def values_of(self, node: ast.expr) -> list[Expression]:
+    def values_of(self, node: ast.expr) -> list[Value]:
         """The values of ``node``: of a tuple, a call with several results, a shape, or just one."""
         if isinstance(node, ast.Tuple):
-            return self.evaluate(node.elts)
+            return self.evaluate_values(node.elts)
         shaped = self.shape_of(node)
         if shaped is not None:
             return [self.at(node, self.extent(shaped, k)) for k in range(shaped.spec.rank)]
@@ -222,9 +270,9 @@ class CallLowering(ExpressionLowering):
             callee = self.callee_of(node)
             if callee is not None:
                 return self.inline(node, callee)
-        return [self.expression(node)]
+        return [self.value(node)]
 
-    def inline(self, node: ast.Call, function: Callee) -> list[Expression]:
+    def inline(self, node: ast.Call, function: Callee) -> list[Value]:
         """Emits the body of ``function`` for this call, and gives its results."""
         callee = function.definition
         if callee in self.active:
@@ -243,7 +291,7 @@ class CallLowering(ExpressionLowering):
             self.active.pop()
             self.frame, self.loops = outer, outer_loops
 
-    def function_body(self, node: ast.Call, frame: Frame) -> list[Expression]:
+    def function_body(self, node: ast.Call, frame: Frame) -> list[Value]:
         """Lowers the body of an inlined function."""
         raise NotImplementedError
 
@@ -263,7 +311,7 @@ class CallLowering(ExpressionLowering):
             meanings[callee.parameters[0]] = function.bound
         whole = {id(n): self.array_of(n) or self.template_of(n) for n in nodes}
         scalars = [n for n in nodes if whole[id(n)] is None]
-        values = dict(zip(map(id, scalars), self.evaluate(scalars), strict=True))
+        values = dict(zip(map(id, scalars), self.evaluate_values(scalars), strict=True))
         annotations = dict(zip(callee.parameters, callee.annotations, strict=True))
         for name, argument in given.items():
             if isinstance(whole[id(argument)], TemplateNode) and annotations[name] is not None:
@@ -318,34 +366,43 @@ class CallLowering(ExpressionLowering):
             raise self.refuse(node, f"{name}() is not given {', '.join(map(repr, missing))}")
         return given
 
-    def _default(
-        self, node: ast.Call, callee: FunctionDefinition, name: str, value: Any
-    ) -> IRConstant:
+    def _default(self, node: ast.Call, callee: FunctionDefinition, name: str, value: Any) -> Value:
         if isinstance(value, Constant):
             return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
         if type(value) in (bool, int, float):
             return self.literal(node, value)
+        vector = components_of(value)
+        if vector is not None:
+            parts = (IRConstant(number, vector[0].dtype) for number in vector[1])
+            return VectorValue(vector[0].shape, tuple(parts))
         raise self.refuse(
-            node, f"the default of {name!r} in {_plain(callee)}() is {value!r}, which is no number"
+            node,
+            f"the default of {name!r} in {_plain(callee)}() is {value!r}, which is no number and "
+            "no vector",
         )
 
     def _parameter(
-        self, node: ast.Call, callee: FunctionDefinition, frame: Frame, name: str, value: Expression
+        self, node: ast.Call, callee: FunctionDefinition, frame: Frame, name: str, value: Value
     ) -> Meaning:
-        """What a scalar parameter of an inlined function stands for."""
-        dtype = dict(zip(callee.parameters, callee.annotations, strict=True))[name]
+        """What a parameter of an inlined function stands for, which is no array."""
+        annotation = dict(zip(callee.parameters, callee.annotations, strict=True))[name]
+        if isinstance(annotation, ArrayOf):
+            raise self.refuse(
+                node, f"{name!r} of {_plain(callee)}() is annotated {annotation}; give it an array"
+            )
+        shape = shape_of_value(value)
+        self.check_annotation(node, f"{name!r} of {_plain(callee)}()", annotation, shape)
         assigned = name in _assigned_names(callee)
-        if dtype is None and not assigned:
-            if isinstance(value, IRConstant):
-                return value
-            if isinstance(value, IRName):
-                return value.name
-        target = f"{name}{frame.suffix}"
-        if dtype is not None:
-            self.declared[target] = dtype
-        elif not assigned:
-            self.temporaries.add(target)
-        self.emit_assign(node, target, value)
+        if annotation is None and not assigned:
+            known = tuple(map(_known_meaning, parts_of(value)))
+            if None not in known:
+                parts = tuple(part for part in known if part is not None)
+                return VectorMeaning(shape, parts) if shape else parts[0]
+        base = f"{name}{frame.suffix}"
+        target = self.new_local(base, shape, annotation)
+        if annotation is None and not assigned:
+            self.temporaries.update(names_of(target))
+        self.write(node, target, value)
         return target
 
 
@@ -354,11 +411,15 @@ def _plain(callee: FunctionDefinition) -> str:
 
 
 def _assigned_names(callee: FunctionDefinition) -> set[str]:
-    return {
-        inner.id
-        for inner in ast.walk(callee.source.node)
-        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load)
-    }
+    names = map(assigned_name, ast.walk(callee.source.node))
+    return {name for name in names if name is not None}
+
+
+def _known_meaning(part: Expression) -> str | IRConstant | None:
+    """What a parameter can stand for in place of a local of its own."""
+    if isinstance(part, IRConstant):
+        return part
+    return part.name if isinstance(part, IRName) else None
 
 
 def _known(value: Any, table: dict[Any, Any]) -> bool:

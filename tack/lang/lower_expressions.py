@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from tack.ir.nodes import (
     Expression,
-    IRArrayLoad,
     IRAssign,
     IRBinOp,
     IRBoolOp,
@@ -27,8 +26,10 @@ from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
 from tack.lang.lower_arrays import ArrayLowering
 from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, again
 from tack.lang.lower_templates import TemplateLowering
+from tack.lang.vectors import Value, VectorMeaning, parts_of, shape_of_value, words
 from tack.model.dtypes import DType, bool_, i64
 from tack.model.errors import CompileError
+from tack.model.signature import ArraySpec
 from tack.model.spelling import advice
 
 __all__ = ["BINARY", "ExpressionLowering"]
@@ -50,7 +51,6 @@ BINARY: Final[dict[type[ast.operator], str]] = {
 _UNARY: Final[dict[type[ast.unaryop], str]] = {
     ast.USub: "-",
     ast.Invert: "~",
-    ast.Not: "not",
 }
 _COMPARE: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "<",
@@ -60,6 +60,8 @@ _COMPARE: Final[dict[type[ast.cmpop], str]] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
 }
+NO_TRUTH: Final = "it has no truth value: write any(...) or all(...), or compare components"
+
 _REFUSED: Final[dict[type[ast.expr], str]] = {
     ast.ListComp: "a comprehension is not part of the kernel language; write a loop",
     ast.SetComp: "a comprehension is not part of the kernel language; write a loop",
@@ -80,13 +82,16 @@ _REFUSED: Final[dict[type[ast.expr], str]] = {
 class ExpressionLowering(ArrayLowering, TemplateLowering):
     """Lowers every expression but calls."""
 
-    def expression(self, node: ast.expr) -> Expression:
+    def value(self, node: ast.expr) -> Value:
         """The value of ``node``; statements that it needs are emitted first."""
         method = getattr(self, f"_lower_{type(node).__name__}", None)
         if method is None:
             default = f"{type(node).__name__} is not part of the kernel language"
             raise self.refuse(node, _REFUSED.get(type(node), default))
-        value: Expression = self.at(node, method(node))
+        value: Value = method(node)
+        for part in parts_of(value):
+            if part is value or self.positions.get(part) is None:
+                self.at(node, part)
         return value
 
     def static(self, node: ast.expr) -> Any:
@@ -130,13 +135,13 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             node, f"{value!r} is no number; the kernel language has numbers and bools only"
         )
 
-    def _lower_Name(self, node: ast.Name) -> Expression:
+    def _lower_Name(self, node: ast.Name) -> Value:
         if node.id not in self.frame.locals:
             return self._static_value(node, node.id)
         meaning = self.meaning(node)
         return self._value_of(node, meaning)
 
-    def _value_of(self, node: ast.expr, meaning: Meaning) -> Expression:
+    def _value_of(self, node: ast.expr, meaning: Meaning) -> Value:
         """The value of what a name or an attribute stands for."""
         if isinstance(meaning, TemplateNode):
             raise self.refuse(
@@ -150,16 +155,14 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 f"the array {ast.unparse(node)!r} has no value of its own; "
                 f"index an element of it{advice}",
             )
-        if isinstance(meaning, str):
-            return IRName(meaning)
-        if meaning.weak:
-            return self.literal(node, meaning.value)
-        return IRConstant(meaning.value, meaning.dtype, meaning.weak)
+        return self.read(meaning)
 
     def meaning(self, node: ast.Name) -> Meaning:
         """What a local name stands for, having a value on every path to here."""
         meaning = self.frame.meanings.get(node.id, self.local(node.id))
-        if isinstance(meaning, str) and self.assigned is not None and meaning not in self.assigned:
+        parts = meaning.parts if isinstance(meaning, VectorMeaning) else (meaning,)
+        names = {part for part in parts if isinstance(part, str)}
+        if self.assigned is not None and not names <= self.assigned:
             raise self.refuse(
                 node, f"{node.id!r} may have no value here; assign it on every path before"
             )
@@ -200,16 +203,27 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
 
     # operators
 
-    def _lower_BinOp(self, node: ast.BinOp) -> Expression:
-        operator = BINARY.get(type(node.op))
-        if operator is None:
-            raise self.refuse(node, "'@' needs matrices, which are not built yet")
-        left, right = self.evaluate([node.left, node.right])
-        return IRBinOp(operator, left, right)
+    def _lower_BinOp(self, node: ast.BinOp) -> Value:
+        left, right = self.evaluate_values([node.left, node.right])
+        return self.binary(node, node.op, left, right)
 
-    def _lower_UnaryOp(self, node: ast.UnaryOp) -> Expression:
-        operand = self.expression(node.operand)
-        if isinstance(operand, IRConstant) and operand.weak and not isinstance(node.op, ast.Not):
+    def binary(self, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
+        """``left op right``, componentwise but for ``@``."""
+        operator = BINARY.get(type(op))
+        if operator is None:
+            return self.product(node, left, right)
+        return self.componentwise(
+            node, [left, right], lambda one, other: IRBinOp(operator, one, other), f"'{operator}'"
+        )
+
+    def _lower_UnaryOp(self, node: ast.UnaryOp) -> Value:
+        if isinstance(node.op, ast.Not):
+            return IRUnaryOp("not", self.condition(node.operand))
+        value = self.value(node.operand)
+        return self.componentwise(node, [value], lambda operand: self._unary(node, operand), "")
+
+    def _unary(self, node: ast.UnaryOp, operand: Expression) -> Expression:
+        if isinstance(operand, IRConstant) and operand.weak:
             return self._fold_sign(node, operand)
         if isinstance(node.op, ast.UAdd):
             return IRUnaryOp("-", self.at(node, IRUnaryOp("-", operand)))
@@ -225,7 +239,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             raise self.refuse(node, "'~' takes an integer, not a float")
         return self.literal(node, ~int(operand.value))
 
-    def _lower_Compare(self, node: ast.Compare) -> Expression:
+    def _lower_Compare(self, node: ast.Compare) -> Value:
         operators = []
         for operator in node.ops:
             if type(operator) not in _COMPARE:
@@ -237,8 +251,13 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 )
             operators.append(_COMPARE[type(operator)])
         if len(operators) == 1:
-            left, right = self.evaluate([node.left, *node.comparators])
-            return IRCompare(operators[0], left, right)
+            values = self.evaluate_values([node.left, *node.comparators])
+            return self.componentwise(
+                node,
+                values,
+                lambda one, two: IRCompare(operators[0], one, two),
+                f"'{operators[0]}'",
+            )
         left, middle = self.evaluate([node.left, node.comparators[0]])
         middle = self.temporary(node.comparators[0], middle)
         return self._chain(node, left, middle, operators, 0)
@@ -273,7 +292,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
         return self._bool_chain(node, operator, node.values)
 
     def _bool_chain(self, node: ast.BoolOp, operator: str, values: list[ast.expr]) -> Expression:
-        first = self.expression(values[0])
+        first = self.condition(values[0])
         if len(values) == 1:
             return first
         with self.guarded() as later:
@@ -299,24 +318,42 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
         self.emit(node, IRIf(condition, then_body, else_body))
         return self.at(node, IRName(name))
 
-    def _lower_IfExp(self, node: ast.IfExp) -> Expression:
-        condition = self.expression(node.test)
+    def condition(self, node: ast.expr) -> Expression:
+        """The value of ``node`` where its truth is asked."""
+        return self.scalar(node, self.value(node), NO_TRUTH)
+
+    def _lower_IfExp(self, node: ast.IfExp) -> Value:
+        condition = self.condition(node.test)
         with self.guarded() as then_body:
-            then_value = self.expression(node.body)
+            then_value = self.value(node.body)
         with self.guarded() as else_body:
-            else_value = self.expression(node.orelse)
+            else_value = self.value(node.orelse)
+        shape = shape_of_value(then_value)
+        if shape != shape_of_value(else_value):
+            raise self.refuse(
+                node,
+                f"the two values differ: {words([then_value, else_value])}; make them alike",
+            )
         if not then_body and not else_body:
-            return IRIfExp(condition, then_value, else_value)
-        name = self.fresh()
-        then_body.append(self.at(node.body, IRAssign(name, then_value)))
-        else_body.append(self.at(node.orelse, IRAssign(name, else_value)))
+            if shape:
+                condition = self.reusable(node.test, condition)
+            return self.componentwise(
+                node, [then_value, else_value], lambda one, two: IRIfExp(condition, one, two), ""
+            )
+        name = self.fresh_result("t", shape)
+        for branch, body, value in (
+            (node.body, then_body, then_value),
+            (node.orelse, else_body, else_value),
+        ):
+            with self.collect() as assignments:
+                self.write(branch, name, value)
+            body.extend(assignments)
         self.emit(node, IRIf(condition, then_body, else_body))
-        self.mark_assigned(name)
-        return IRName(name)
+        return self.read(name)
 
     # arrays
 
-    def _lower_Attribute(self, node: ast.Attribute) -> Expression:
+    def _lower_Attribute(self, node: ast.Attribute) -> Value:
         dotted = dotted_name(node)
         if dotted is not None and dotted.split(".")[0] not in self.frame.locals:
             return self._static_value(node, dotted)
@@ -334,7 +371,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 raise self.refuse(node, f"a {node.attr} has no value of its own; {advice}")
             known = ".shape[k], .size, .ndim and .flat[i]"
             raise self.refuse(node, f"arrays have {known} here, and no .{node.attr}")
-        raise self.refuse(node, f"a number has no attribute {node.attr!r} here")
+        return self.swizzle(node, self.value(node.value))
 
     def array_of(self, node: ast.expr) -> ArrayParameter | None:
         """The array that ``node`` names, or None."""
@@ -369,7 +406,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             return self.array_of(node.value)
         return None
 
-    def _lower_Subscript(self, node: ast.Subscript) -> Expression:
+    def _lower_Subscript(self, node: ast.Subscript) -> Value:
         shaped = self.shape_of(node.value)
         if shaped is not None:
             return self.dim_size(node, shaped)
@@ -377,12 +414,10 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
         if found is None:
             if self.template_of(node.value) is not None:
                 raise self.refuse(node, "a template cannot be indexed; index an array of it")
-            if isinstance(node.value, ast.Name) and node.value.id in self.frame.locals:
-                self.meaning(node.value)
-            raise self.refuse(node, "only arrays, their .flat and their .shape can be indexed")
+            return self.component(node, self.value(node.value))
         array, is_flat = found
-        indices, is_flat = self.place(node, array, is_flat)
-        return IRArrayLoad(array.name, indices, flat=is_flat)
+        indices, is_flat = self.indices_of(node, array, is_flat)
+        return self.load(node, array, indices, is_flat)
 
     def dim_size(self, node: ast.Subscript, array: ArrayParameter) -> Expression:
         """``array.shape[k]`` for a literal ``k``."""
@@ -398,7 +433,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             )
         return self.extent(array, dim % array.spec.rank)
 
-    def place(
+    def indices_of(
         self, node: ast.Subscript, array: ArrayParameter, is_flat: bool
     ) -> tuple[list[Expression], bool]:
         """The indices of a subscript, evaluated, and whether they are one flat index."""
@@ -416,7 +451,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 node,
                 f"{array.spoken!r} has {array.spec.rank} dimension"
                 f"{'s' * (array.spec.rank != 1)} and is given {len(nodes)} "
-                f"ind{'ices' if len(nodes) != 1 else 'ex'}",
+                f"ind{'ices' if len(nodes) != 1 else 'ex'}{_vectors_meant(array.spec, len(nodes))}",
             )
         return nodes
 
@@ -436,3 +471,15 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             extent = array.spec.dims[axis]
             if extent is not None and index.value >= extent:
                 raise self.refuse(node, f"the index {index.value} is out of range for {array.spec}")
+
+
+def _vectors_meant(spec: ArraySpec, given: int) -> str:
+    """Advice where an index too few may mean that the last axis holds vectors."""
+    width = spec.dims[-1]
+    if spec.element or given != spec.rank - 1 or not (width is None or 2 <= width <= 4):
+        return ""
+    name = f"{spec.dtype}x{width or 3}"
+    return (
+        f"; if its last axis holds vectors, annotate it tack.Array[tack.{name}] and write "
+        f"{name}[{', '.join(':' * given)}] in signatures"
+    )

@@ -8,10 +8,6 @@ from typing import Final
 
 from tack.ir.nodes import (
     Expression,
-    IRArrayLoad,
-    IRArrayStore,
-    IRAssign,
-    IRBinOp,
     IRBreak,
     IRConstant,
     IRContinue,
@@ -28,14 +24,20 @@ from tack.lang.lower_base import (
     Frame,
     Loop,
     TemplateNode,
-    again,
-    contains_load,
-    contains_store,
     join,
 )
 from tack.lang.lower_calls import CallLowering
-from tack.lang.lower_expressions import BINARY
+from tack.lang.lower_places import Case, Place, Slot
+from tack.lang.vectors import (
+    Value,
+    VectorMeaning,
+    VectorValue,
+    names_of,
+    rows_of,
+    shape_of_value,
+)
 from tack.model.dtypes import bool_
+from tack.model.vectors import VectorType, as_words
 
 __all__ = ["StatementLowering"]
 
@@ -89,7 +91,7 @@ class StatementLowering(CallLowering):
         """Outside debug mode an assert is checked for its language and does nothing."""
         before = self.assigned
         with self.collect():
-            self.expression(node.test)
+            self.condition(node.test)
         self.assigned = before
 
     def _lower_Expr(self, node: ast.Expr) -> None:
@@ -105,22 +107,14 @@ class StatementLowering(CallLowering):
             self.make_array(node, node.value)
             return
         if len(targets) == 1 and not isinstance(targets[0], ast.Tuple | ast.List):
-            self.assign(targets[0], self.expression(node.value))
+            self.assign(targets[0], self.value(node.value))
             return
-        values = self.values_of(node.value)
-        values = [self._settled(node.value, value) for value in values]
+        # In locals of their own, so that assigning the targets cannot change them.
+        values = [self.settled(node.value, value) for value in self.values_of(node.value)]
         for target in targets:
             self._unpack(target, values, node)
 
-    def _settled(self, node: ast.expr, value: Expression) -> Expression:
-        """``value`` in a local of its own, so that assigning the targets cannot change it."""
-        if isinstance(value, IRConstant):
-            return value
-        name = self.fresh()
-        self.emit_assign(node, name, value)
-        return self.at(node, IRName(name))
-
-    def _unpack(self, target: ast.expr, values: list[Expression], node: ast.stmt) -> None:
+    def _unpack(self, target: ast.expr, values: list[Value], node: ast.stmt) -> None:
         if not isinstance(target, ast.Tuple | ast.List):
             if len(values) != 1:
                 raise self.refuse(
@@ -128,6 +122,8 @@ class StatementLowering(CallLowering):
                 )
             self.assign(target, values[0])
             return
+        if len(values) == 1 and isinstance(values[0], VectorValue):
+            values = rows_of(values[0])
         if len(target.elts) != len(values):
             raise self.refuse(
                 node,
@@ -137,96 +133,120 @@ class StatementLowering(CallLowering):
         for element, value in zip(target.elts, values, strict=True):
             self.assign(element, value)
 
-    def assign(self, target: ast.expr, value: Expression) -> None:
-        """``target = value`` for a name or an array element."""
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """``target = value`` for a name, an array element, or components of a vector."""
         if isinstance(target, ast.Name):
-            self.emit_assign(target, self.target_name(target), value)
-        elif isinstance(target, ast.Subscript):
-            self._store(target, value)
+            self.write(target, self.target(target, shape_of_value(value)), value)
         elif isinstance(target, ast.Tuple | ast.List):
             raise self.refuse(target, "nested unpacking is not built yet; unpack in two steps")
         else:
-            raise self.refuse(target, "only names and array elements can be assigned")
+            mark = len(self.out)
+            place = self.place(target)
+            self.fill(target, place, self.protect(target, value, mark))
 
     def target_name(self, target: ast.Name) -> str:
-        """The IR name of a local that is about to be assigned."""
-        if isinstance(self.frame.meanings.get(target.id), ArrayParameter):
-            raise self.refuse(target, f"{target.id!r} is an array; it cannot be assigned a number")
-        if isinstance(self.frame.meanings.get(target.id), TemplateNode):
+        """The IR name of a local that is about to be assigned a number."""
+        name = self.target(target, ())
+        assert isinstance(name, str)
+        return name
+
+    def target(self, target: ast.Name, shape: tuple[int, ...]) -> str | VectorMeaning:
+        """What a local that is about to be assigned a value of ``shape`` stands for."""
+        meaning = self.frame.meanings.get(target.id)
+        if isinstance(meaning, ArrayParameter):
+            raise self.refuse(target, f"{target.id!r} is an array; it cannot be assigned a value")
+        if isinstance(meaning, TemplateNode):
             raise self.refuse(target, f"{target.id!r} is a template; it cannot be assigned")
+        self._may_change(target)
+        number = isinstance(meaning, str) or target.id in self.frame.numbers
+        known = meaning.shape if isinstance(meaning, VectorMeaning) else () if number else shape
+        if known != shape:
+            raise self.refuse(
+                target,
+                f"{target.id!r} is a {as_words(known)} elsewhere and a {as_words(shape)} here; use "
+                "another name",
+            )
+        if not shape:
+            self.frame.numbers.add(target.id)
+            return self.local(target.id)
+        if not isinstance(meaning, VectorMeaning):
+            meaning = self.new_vector(f"{target.id}{self.frame.suffix}", shape)
+            self.frame.meanings[target.id] = meaning
+        return meaning
+
+    def _may_change(self, target: ast.Name) -> None:
         if self.prologue is not None and target.id in self.prologue and not self.frame.suffix:
             raise self.refuse(
                 target,
                 f"{target.id!r} is set before the parallel loop and cannot change in it; "
                 "use another name",
             )
-        return self.local(target.id)
 
-    def _stored_array(self, target: ast.Subscript) -> tuple[ArrayParameter, bool]:
-        found = self.indexed(target)
-        if found is None:
-            raise self.refuse(target, "only an array's elements can be assigned")
-        return found
+    def place(self, node: ast.expr, *, twice: bool = False) -> Place:
+        """What ``node`` assigns to: an array's element, or components of one or of a local.
 
-    def _store(self, target: ast.Subscript, value: Expression) -> None:
-        array, is_flat = self._stored_array(target)
-        mark = len(self.out)
-        indices, is_flat = self.place(target, array, is_flat)
-        if any(map(contains_store, self.out[mark:])) and contains_load(value):
-            name = self.fresh()
-            self.out.insert(mark, self.at(target, IRAssign(name, value)))
-            value = self.at(target, IRName(name))
-        self.emit(target, IRArrayStore(array.name, indices, value, is_flat))
+        With ``twice`` its indices are used twice.
+        """
+        if isinstance(node, ast.Subscript):
+            found = self.indexed(node)
+            if found is not None:
+                array, is_flat = found
+                indices, is_flat = self.indices_of(node, array, is_flat)
+                if twice:
+                    indices = [self.temporary(node, index, "i") for index in indices]
+                return self.element(node, array, indices, is_flat)
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            return self.place_within(node, self.place(node.value, twice=twice))
+        if isinstance(node, ast.Name) and node.id in self.frame.locals:
+            meaning = self.meaning(node)
+            if isinstance(meaning, VectorMeaning):
+                self._may_change(node)
+                return Place(
+                    meaning.shape, (Case(tuple(Slot(None, str(p)) for p in meaning.parts)),)
+                )
+        raise self.refuse(
+            node, "only names, elements of arrays, and components of vectors can be assigned"
+        )
 
     def _lower_AugAssign(self, node: ast.AugAssign) -> None:
-        operator = BINARY.get(type(node.op))
-        if operator is None:
-            raise self.refuse(node, "'@' needs matrices, which are not built yet")
         if isinstance(node.target, ast.Name):
             read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-            old: Expression = self.expression(read)
-            value = self.expression(node.value)
-            result = self.at(node, IRBinOp(operator, old, value))
-            self.emit_assign(node, self.target_name(node.target), result)
-        elif isinstance(node.target, ast.Subscript):
-            self._update(node, node.target, operator)
-        else:
-            raise self.refuse(node.target, "only names and array elements can be assigned")
-
-    def _update(self, node: ast.AugAssign, target: ast.Subscript, operator: str) -> None:
-        """``array[index] op= value``: index once, old value before the right side."""
-        array, is_flat = self._stored_array(target)
-        indices, is_flat = self.place(target, array, is_flat)
-        indices = [self.temporary(target, index, "i") for index in indices]
-        old: Expression = self.at(target, IRArrayLoad(array.name, indices, flat=is_flat))
+            old = self.value(read)
+            result = self.binary(node, node.op, old, self.value(node.value))
+            self.assign(ast.copy_location(node.target, node), result)
+            return
+        # The index once, and the old value before the right side.
+        place = self.place(node.target, twice=True)
+        old = self.content(node.target, place)
         mark = len(self.out)
-        value = self.expression(node.value)
-        if any(map(contains_store, self.out[mark:])):
-            name = self.fresh()
-            self.out.insert(mark, self.at(target, IRAssign(name, old)))
-            old = self.at(target, IRName(name))
-        result = self.at(node, IRBinOp(operator, old, value))
-        stored = [again(index) for index in indices]
-        self.emit(node, IRArrayStore(array.name, stored, result, is_flat))
+        value = self.value(node.value)
+        old = self.protect(node.target, old, mark)
+        self.fill(node, place, self.binary(node, node.op, old, value))
 
     def _lower_AnnAssign(self, node: ast.AnnAssign) -> None:
         if not isinstance(node.target, ast.Name) or not node.simple:
             raise self.refuse(node, "only a name can be annotated")
-        dtype = self.frame.definition.scalar_type(node.annotation)
-        assert dtype is not None
-        name = self.target_name(node.target)
-        if self.declared.setdefault(name, dtype) is not dtype:
-            raise self.refuse(
-                node,
-                f"{node.target.id!r} is annotated {dtype} here and {self.declared[name]} before",
-            )
-        if node.value is not None:
-            self.emit_assign(node, name, self.expression(node.value))
+        annotation = self.frame.definition.value_type(node.annotation)
+        shape = annotation.shape if isinstance(annotation, VectorType) else ()
+        value = None if node.value is None else self.value(node.value)
+        if value is not None:
+            self.check_annotation(node, repr(node.target.id), annotation, shape_of_value(value))
+        target = self.target(node.target, shape)
+        dtype = annotation.dtype if isinstance(annotation, VectorType) else annotation
+        for name in names_of(target):
+            if self.declared.setdefault(name, dtype) is not dtype:
+                raise self.refuse(
+                    node,
+                    f"{node.target.id!r} is annotated {annotation} here and "
+                    f"{'x'.join(map(str, (self.declared[name], *shape)))} before",
+                )
+        if value is not None:
+            self.write(node, target, value)
 
     # branches and loops
 
     def _lower_If(self, node: ast.If) -> None:
-        condition = self.expression(node.test)
+        condition = self.condition(node.test)
         start = self.assigned
         with self.collect() as then_body:
             self.block(node.body)
@@ -240,7 +260,7 @@ class StatementLowering(CallLowering):
         if node.orelse:
             raise self.refuse(node.orelse[0], "'else' of a loop is not part of the kernel language")
         with self.collect() as before:
-            condition = self.expression(node.test)
+            condition = self.condition(node.test)
         endless = isinstance(condition, IRConstant) and bool(condition.value)
         entered = self.assigned
         loop, body = self._loop_body(node.body)
@@ -326,7 +346,7 @@ class StatementLowering(CallLowering):
 
     # returns of inlined functions
 
-    def function_body(self, node: ast.Call, frame: Frame) -> list[Expression]:
+    def function_body(self, node: ast.Call, frame: Frame) -> list[Value]:
         """Emits the body of the inlined function ``frame`` and gives its results."""
         statements = frame.definition.source.node.body
         last, entered = statements[-1], self.assigned
@@ -334,17 +354,18 @@ class StatementLowering(CallLowering):
             self.block(statements[:-1])
             return self._results(last)
         self.block(statements)
-        if frame.result_names and self.assigned is not None:
+        results = frame.results or []
+        if results and self.assigned is not None:
             raise self.refuse(
                 last,
                 f"{frame.definition.function.__name__}() can end without a return, and a "
                 "value is needed; return one on every path",
             )
-        results = frame.result_names or []
-        self.assigned = None if entered is None else entered | set(results)
-        return [self.at(node, IRName(name)) for name in results]
+        names = {name for result in results for name in names_of(result)}
+        self.assigned = None if entered is None else entered | names
+        return [self.read(result) for result in results]
 
-    def _results(self, node: ast.Return) -> list[Expression]:
+    def _results(self, node: ast.Return) -> list[Value]:
         """The values that a return gives."""
         if _is_bare(node):
             return []
@@ -369,17 +390,16 @@ class StatementLowering(CallLowering):
                 "and return after the loop",
             )
         values = self._results(node)
-        if frame.result_names is None:
+        if frame.results is None:
             name = frame.definition.function.__name__
-            frame.result_names = [self.fresh(name) for _ in values]
-        if len(values) != len(frame.result_names):
+            frame.results = [self.fresh_result(name, shape_of_value(value)) for value in values]
+        if len(values) != len(frame.results):
             raise self.refuse(
                 node,
-                f"this return gives {len(values)} values and an earlier one "
-                f"{len(frame.result_names)}",
+                f"this return gives {len(values)} values and an earlier one {len(frame.results)}",
             )
-        for name, value in zip(frame.result_names, values, strict=True):
-            self.emit_assign(node, name, value)
+        for result, value in zip(frame.results, values, strict=True):
+            self.write(node, result, value)
         for flag in frame.flags:
             self.emit_assign(node, flag, self.at(node, IRConstant(True, bool_)))
         self.assigned = None

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from tack.model.dtypes import DTYPES, DType
 from tack.model.record import Record
 from tack.model.spelling import advice
+from tack.model.vectors import component_names, vector_type
 
 __all__ = [
     "MAX_RANK",
@@ -37,29 +38,37 @@ Layout = Literal["contiguous", "strided"]
 
 
 class ScalarSpec(Record):
-    """A scalar parameter of type ``dtype``; written as the type's name."""
+    """A scalar parameter of type ``dtype``; written as the type's name.
+
+    With a ``shape`` it is a vector or matrix of those, such as ``f32x3``.
+    """
 
     dtype: DType
+    shape: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return self.dtype.name
+        return "x".join(map(str, (self.dtype, *self.shape)))
 
 
 class ArraySpec(Record):
-    """An array parameter; written ``f32[:, 3]``, or ``f32[:, 3; strided]``.
+    """An array parameter; written ``f32[:, 3]``, ``f32[:, 3; strided]``, or ``f32x3[:]``.
 
     ``dims`` has one entry per dimension: None for any extent, a number for a pinned one. An array
     without dimensions is written ``f32[()]``, as its element is in NumPy. A ``contiguous`` one is
-    C-contiguous and aligned; a ``strided`` one has any strides and any alignment.
+    C-contiguous and aligned; a ``strided`` one has any strides and any alignment. The vectors or
+    matrices that are the elements have the shape ``element``, which are further dimensions of the
+    NumPy array, the last ones.
     """
 
     dtype: DType
     dims: tuple[int | None, ...]
     layout: Layout = "contiguous"
+    element: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         inner = ", ".join(":" if dim is None else str(dim) for dim in self.dims) or "()"
-        return f"{self.dtype.name}[{inner}{'; strided' * self.is_strided}]"
+        name = "x".join(map(str, (self.dtype, *self.element)))
+        return f"{name}[{inner}{'; strided' * self.is_strided}]"
 
     @property
     def is_strided(self) -> bool:
@@ -68,8 +77,13 @@ class ArraySpec(Record):
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions, as a kernel indexes it."""
         return len(self.dims)
+
+    @property
+    def all_dims(self) -> tuple[int | None, ...]:
+        """The dimensions of the NumPy array, those of its elements included."""
+        return (*self.dims, *self.element)
 
 
 PlainSpec = ScalarSpec | ArraySpec
@@ -161,15 +175,17 @@ class FlatParameter(Record):
     argument: int
     path: Path
     spec: PlainSpec
+    component: str = ""
+    """Of a vector: what its name ends with, such as ``.x``."""
 
     def name(self, parameters: Sequence[str]) -> str:
         """Its name in the IR; that of an attribute has one dot, so that no source name meets it."""
         own = parameters[self.argument]
-        return f"{own}.{'__'.join(self.path)}" if self.path else own
+        return f"{own}.{'__'.join(self.path)}" if self.path else own + self.component
 
     def label(self, parameters: Sequence[str]) -> str:
         """Its name as Python spells it, for errors."""
-        return ".".join((parameters[self.argument], *self.path))
+        return ".".join((parameters[self.argument], *self.path)) + self.component
 
 
 _SPEC = re.compile(r"\s*(?P<dtype>[A-Za-z_]\w*)\s*(?:\[(?P<dims>[^\[\]]*)\])?\s*\Z")
@@ -216,11 +232,14 @@ class Signature(Record):
 
         The parameters that are no templates, then what the templates hold, the last template first.
         """
-        flat = [
-            FlatParameter(k, (), spec)
-            for k, spec in enumerate(self.specs)
-            if not isinstance(spec, TemplateSpec)
-        ]
+        flat: list[FlatParameter] = []
+        for k, spec in enumerate(self.specs):
+            if isinstance(spec, ScalarSpec) and spec.shape:
+                scalar = ScalarSpec(spec.dtype)
+                names = component_names("", spec.shape)
+                flat += [FlatParameter(k, (), scalar, name) for name in names]
+            elif not isinstance(spec, TemplateSpec):
+                flat.append(FlatParameter(k, (), spec))
         for position, template in reversed(self.templates):
             flat += [FlatParameter(position, path, spec) for path, spec in template.passed()]
         return tuple(flat)
@@ -253,20 +272,24 @@ def _parse_spec(part: str, text: str) -> Spec:
             "such as f32[:, :]"
         )
     name = match["dtype"]
-    dtype = DTYPES.get(name)
+    vector = vector_type(name)
+    dtype = vector.dtype if vector is not None else DTYPES.get(name)
     if dtype is None:
         raise ValueError(f"signature {text!r}: unknown type {name!r}; {advice(name, DTYPES)}")
     if match["dims"] is None:
-        return ScalarSpec(dtype)
+        return ScalarSpec(dtype, vector.shape if vector is not None else ())
     inner, semicolon, layout = (piece.strip() for piece in match["dims"].partition(";"))
     if semicolon and layout != "strided":
         raise ValueError(f"signature {text!r}: after ';' stands 'strided', not {layout!r}")
     dims = () if _NO_DIMS.match(inner) else _parse_dims(inner, text)
-    if len(dims) > MAX_RANK:
+    element = vector.shape if vector is not None else ()
+    if len(dims) + len(element) > MAX_RANK:
+        those = ", those of its elements included" if element else ""
         raise ValueError(
-            f"signature {text!r}: {part.strip()!r} has {len(dims)} dimensions; at most {MAX_RANK}"
+            f"signature {text!r}: {part.strip()!r} has {len(dims) + len(element)} dimensions"
+            f"{those}; at most {MAX_RANK}"
         )
-    return ArraySpec(dtype, dims, "strided" if semicolon else "contiguous")
+    return ArraySpec(dtype, dims, "strided" if semicolon else "contiguous", element)
 
 
 def _parse_dims(inner: str, text: str) -> tuple[int | None, ...]:

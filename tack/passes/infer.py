@@ -1,5 +1,7 @@
 """infer: one type for each local, a least fixpoint over its assignments.
 
+The components of a vector are locals that have one type together (`IRFunction.groups`).
+
 Two rounds. In the first, what is weak takes the type of what it meets (``acc = 0; acc += x[i]`` is
 of x's type). Locals that end weak are then fixed: those assigned only literals stay weak
 (`IRFunction.weak`), as do temporaries; the others become i64 or the default float; and the fixpoint
@@ -56,6 +58,7 @@ class _Inference:
     def __init__(self, function: IRFunction) -> None:
         self.function = function
         self.declared = function.declared
+        self.together = {name: group for group in function.groups for name in group}
         self.setters = [s for s in statements_of(function) if isinstance(s, _SETTERS)]
         self.order = list(dict.fromkeys(assigned_names(function)))
         self.pinned: dict[str, Type] = {}
@@ -98,9 +101,11 @@ class _Inference:
         known = self.names[name]
         try:
             type_ = self.given(setter)
-            self.names[name] = type_ if known is None else self.typer.rules.meet(known, type_)
+            joined = type_ if known is None else self.typer.rules.meet(known, type_)
         except (CompileError, Refusal):
             return
+        for each in self.together.get(name, (name,)):
+            self.names[each] = joined
 
     def given(self, setter: _Setter) -> Type:
         """The type that ``setter`` gives its local; reading the local makes it no literal."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tack.lang.definition import KernelDefinition
+from tack.lang.array import ArrayOf
+from tack.lang.definition import Annotation, KernelDefinition
 from tack.model.dtypes import DTYPES, DType, numpy_name
 from tack.model.record import replace
 from tack.model.signature import (
@@ -18,11 +19,13 @@ from tack.model.signature import (
     Spec,
     TemplateSpec,
 )
+from tack.model.vectors import VectorType
+from tack.runtime.components import annotations_of, numbers_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["annotations_of", "call_signature", "fits", "free", "values_of"]
+__all__ = ["call_signature", "fits", "free", "values_of"]
 
 
 def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Signature:
@@ -43,29 +46,42 @@ def _template_scope() -> AbstractContextManager[None]:
 
 def _call_signature(definition: KernelDefinition, args: Sequence[object]) -> Signature:
     names = definition.parameters
+    annotations = annotations_of(definition)
     arrays: dict[int, ArraySpec | TemplateSpec] = {}
     for position, (name, value) in enumerate(zip(names, args, strict=True)):
+        if isinstance(annotations[position], VectorType):
+            continue
         spec = _array_spec(definition, name, value) or _template_spec(definition, name, value)
         if spec is not None:
             arrays[position] = spec
     default_float = Signature(tuple(arrays.values())).default_float
-    annotations = annotations_of(definition)
     specs: list[Spec] = []
     for position, (name, value) in enumerate(zip(names, args, strict=True)):
+        annotation = annotations[position]
         if position in arrays:
             spec = arrays[position]
-            if annotations[position] is not None:
-                what = "a template" if isinstance(spec, TemplateSpec) else "an array"
-                raise TypeError(
-                    f"{definition.name}: {name!r} is annotated {annotations[position]} and was "
-                    f"given {what}"
-                )
             if isinstance(spec, TemplateSpec):
-                spec = _template_spec(definition, name, value, default_float)
-                assert spec is not None
-            specs.append(spec)
+                if annotation is not None:
+                    raise TypeError(
+                        f"{definition.name}: {name!r} is annotated {annotation} and was given a "
+                        "template"
+                    )
+                learned = _template_spec(definition, name, value, default_float)
+                assert learned is not None
+                specs.append(learned)
+            else:
+                specs.append(_annotated_array(definition, name, spec, annotation))
+        elif isinstance(annotation, ArrayOf):
+            raise TypeError(
+                f"{definition.name}: {name!r} is annotated {annotation} and was given "
+                f"{_kind(value)}"
+            )
+        elif isinstance(annotation, VectorType):
+            for number in numbers_of(definition, position, value):
+                _scalar_dtype(definition, name, number, annotation.dtype, default_float)
+            specs.append(ScalarSpec(annotation.dtype, annotation.shape))
         else:
-            dtype = _scalar_dtype(definition, name, value, annotations[position], default_float)
+            dtype = _scalar_dtype(definition, name, value, annotation, default_float)
             specs.append(ScalarSpec(dtype))
     return Signature(tuple(specs))
 
@@ -86,10 +102,11 @@ def fits(spec: Spec, given: Spec) -> bool:
         return spec == given
     return (
         spec.dtype is given.dtype
-        and spec.rank == given.rank
+        and len(spec.all_dims) == len(given.all_dims)
         and (spec.is_strided or not given.is_strided)
         and all(
-            dim is None or dim == extent for dim, extent in zip(spec.dims, given.dims, strict=True)
+            dim is None or dim == extent
+            for dim, extent in zip(spec.all_dims, given.all_dims, strict=True)
         )
     )
 
@@ -121,18 +138,26 @@ def values_of(signature: Signature, args: Sequence[object]) -> list[Any]:
     return values
 
 
-def annotations_of(definition: KernelDefinition) -> tuple[DType | None, ...]:
-    """The annotated dtype of each parameter, from the running function: no source is needed."""
-    hints = definition.function.__annotations__
-    return tuple(_hint(definition, hints.get(name)) for name in definition.parameters)
-
-
-def _hint(definition: KernelDefinition, hint: object) -> DType | None:
-    if isinstance(hint, str):
-        from tack.lang.bindings import resolve
-
-        hint = resolve(definition.function, hint.strip())
-    return hint if isinstance(hint, DType) else None
+def _annotated_array(
+    definition: KernelDefinition, name: str, given: ArraySpec, annotation: Annotation | None
+) -> ArraySpec:
+    """The spec of an array whose annotation may say that its last axes hold vectors."""
+    if annotation is None:
+        return given
+    where = f"{definition.name}: {name!r} is annotated {annotation}"
+    if not isinstance(annotation, ArrayOf):
+        raise TypeError(f"{where} and was given an array")
+    element = annotation.element
+    if given.dtype is not element.dtype:
+        raise TypeError(f"{where} and was given an array of {given.dtype}")
+    rank = given.rank - len(element.shape)
+    if rank < 0 or given.dims[rank:] != element.shape:
+        last = " and ".join(map(str, element.shape))
+        raise TypeError(
+            f"{where}, whose last ax{'es are' if len(element.shape) > 1 else 'is'} {last}, and was "
+            f"given the shape {given.dims}"
+        )
+    return ArraySpec(given.dtype, given.dims[:rank], given.layout, element.shape)
 
 
 def _array_spec(definition: KernelDefinition, name: str, value: object) -> ArraySpec | None:

@@ -15,6 +15,7 @@ from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Candidate
 from tack.runtime.arguments import values_of
+from tack.runtime.components import grouped
 from tack.runtime.explain import Explanation
 from tack.runtime.resolver import Resolution, resolve
 from tack.runtime.settings import jit_policy, log, note_for_record
@@ -31,7 +32,7 @@ _FORBIDDEN: Final = "TACK_JIT=forbid"
 def on_miss(
     kernel: _core.Kernel, args: tuple[object, ...]
 ) -> _core.Launchable | tuple[_core.Launchable, _core.Expansion]:
-    """The variant for ``args``, to be kept in the kernel's table.
+    """The variant for ``args``, a vector's components apart, to be kept in the kernel's table.
 
     With templates among them it comes with how a call takes these apart.
 
@@ -41,6 +42,7 @@ def on_miss(
     variant answers and none can or may be compiled.
     """
     definition: KernelDefinition = kernel.definition
+    args = grouped(definition, args)
     resolution = resolve(definition, args)
     launch, launchable = resolution.launch, resolution.launchable
     if launch is None or launchable is None:

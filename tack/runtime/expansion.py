@@ -35,8 +35,12 @@ Path = tuple[str, ...]
 def expansion_of(
     kernel: _core.Kernel, signature: Signature, args: Sequence[object]
 ) -> _core.Expansion:
-    """The plan for calls like that of ``kernel`` with ``args``, which have ``signature``."""
-    indices = {(flat.argument, flat.path): k for k, flat in enumerate(signature.flat())}
+    """The plan for calls like that of ``kernel`` with ``args``, which have ``signature``.
+
+    It has one row for each argument, and of a vector one for each component.
+    """
+    flat = signature.flat()
+    indices = {(each.argument, each.path): k for k, each in enumerate(flat)}
     rows: list[object] = []
     templates = dict(signature.templates)
     for position, argument in enumerate(args):
@@ -45,7 +49,7 @@ def expansion_of(
             for _, node in template_tree(argument):
                 _watch(type(node), kernel)
         else:
-            rows.append(indices[position, ()])
+            rows += [k for k, each in enumerate(flat) if each.argument == position]
     return rows
 
 

@@ -10,7 +10,7 @@ from tack.lang.definition import KernelDefinition
 from tack.model.launch import Launch
 from tack.model.signature import ArraySpec, Signature
 from tack.model.variant import Variant
-from tack.runtime.arguments import annotations_of
+from tack.runtime.components import annotations_of
 
 __all__ = ["Symbols", "launchable"]
 
@@ -59,8 +59,8 @@ def _params(
     for flat, other in zip(signature.flat(), given.flat(), strict=True):
         spec, passed = flat.spec, other.spec
         if isinstance(spec, ArraySpec) and isinstance(passed, ArraySpec):
-            pins = tuple(-1 if dim is None else dim for dim in spec.dims)
-            rows.append(("array", spec.dtype.name, spec.rank, pins, passed.layout))
+            pins = tuple(-1 if dim is None else dim for dim in spec.all_dims)
+            rows.append(("array", spec.dtype.name, len(pins), pins, passed.layout))
         else:
             annotated = not flat.path and annotations[flat.argument] is not None
             rows.append(("scalar", spec.dtype.name, annotated))

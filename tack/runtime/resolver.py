@@ -108,7 +108,7 @@ def _choose(
 def _preference(variant: VariantEntry) -> tuple[int, int, int, str]:
     """More pinned dimensions first, then fewer strided arrays, then the higher CPU level."""
     arrays = [f.spec for f in variant.signature.flat() if isinstance(f.spec, ArraySpec)]
-    pinned = sum(dim is not None for spec in arrays for dim in spec.dims)
+    pinned = sum(dim is not None for spec in arrays for dim in spec.all_dims)
     strided = sum(spec.is_strided for spec in arrays)
     return -pinned, strided, -variant.target.level.rank, str(variant.signature)
 

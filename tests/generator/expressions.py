@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from .scope import DTYPES_OF, FAMILIES, Array, Function, Scope, Term
+from .vectors import Vectors
 
 __all__ = ["Choose", "Expressions"]
 
@@ -34,8 +35,9 @@ class Expressions:
     def __init__(self, choose: Choose) -> None:
         self.number = choose
         self.functions: list[Function] = []
-        self.budget = 160
+        self.budget = 200
         self.careless = False
+        self.vectors = Vectors(self)
         tables: dict[str, list[tuple[Callable[[Scope, int], Term], int]]] = {
             "I": [
                 *self._number("I"),
@@ -85,6 +87,7 @@ class Expressions:
                 (self._cast_b, 1),
                 (self._asked_b, 1),
                 (self._call_b, 2),
+                (self._component_b, 1),
             ],
         }
         self._kinds = {
@@ -105,6 +108,7 @@ class Expressions:
             (of(self._sign), 1),
             (of(self._choice), 2),
             (of(self._call), 3),
+            (of(self._component), 2),
         ]
 
     # Choices.
@@ -135,6 +139,8 @@ class Expressions:
     def condition(self, scope: Scope, depth: int) -> str:
         """A test: mostly a bool, sometimes a number's truth."""
         family = self.pick(["B", "B", "B", "B", "I", "F", "U"])
+        if self.chance(8):
+            return self._component(family, scope, depth).text
         return self.value(family, scope, depth).text
 
     def anything(self, scope: Scope, depth: int) -> Term:
@@ -151,6 +157,9 @@ class Expressions:
         if known and self.chance(70):
             variable = self.pick(known)
             return Term(variable.name, variable.weak)
+        place = self.vectors.place_of(family, scope) if self.chance(40) else None
+        if place is not None:
+            return Term(place)
         arrays = [each for each in scope.arrays if each.family == family]
         if arrays and self.chance(60):
             return Term(self.element(self.pick(arrays), scope, 0))
@@ -180,7 +189,7 @@ class Expressions:
         elif array.free == "axis":
             index = [*array.own, self._inside(array, array.rank - 1, scope, depth)]
         elif array.free == "segment":
-            offset = self._index(scope, depth)
+            offset = self.index(scope, depth)
             index = [f"{array.own[0]} * {array.pitch} + {offset} % {array.width}"]
         else:
             index = list(array.own)
@@ -191,7 +200,7 @@ class Expressions:
     def _flat(self, array: Array, index: list[str], scope: Scope, depth: int) -> str:
         """The flat index of the element with these indices, or of any where any may be read."""
         if not array.own:
-            return f"{self._index(scope, depth)} % {array.name}.size"
+            return f"{self.index(scope, depth)} % {array.name}.size"
         first, *rest = index
         for axis, each in enumerate(rest, start=1):
             first = f"({first}) * {array.name}.shape[{axis}] + {each}"
@@ -200,9 +209,9 @@ class Expressions:
     def _inside(self, array: Array, axis: int, scope: Scope, depth: int) -> str:
         if self.chance(20):
             return str(self.number(0, 1))
-        return f"{self._index(scope, depth)} % {array.name}.shape[{axis}]"
+        return f"{self.index(scope, depth)} % {array.name}.shape[{axis}]"
 
-    def _index(self, scope: Scope, depth: int) -> str:
+    def index(self, scope: Scope, depth: int) -> str:
         """An integer expression that `%` an i64 accepts."""
         known = scope.of("I")
         if depth <= 0:
@@ -324,6 +333,14 @@ class Expressions:
         right = self.value(self.pick(["I", "U", "B"]), scope, depth)
         first, second = (left, right) if self.chance(50) else (right, left)
         return Term(f"({first.text} {self.pick([*_RING, '/', *_FLOOR])} {second.text})")
+
+    # Vectors.
+
+    def _component(self, family: str, scope: Scope, depth: int) -> Term:
+        return self.vectors.component(family, scope, depth) or self._leaf(family, scope)
+
+    def _component_b(self, scope: Scope, depth: int) -> Term:
+        return self._component("B", scope, depth)
 
     # Builtins and casts.
 

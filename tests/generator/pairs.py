@@ -7,6 +7,7 @@ demands to have seen: every one that the language allows and the generator can w
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -55,6 +56,7 @@ _CALLS = {
     "sqrt": "root",
     "fma": "fma",
 }
+_VECTOR = re.compile(r"[a-z0-9]+x[234]|any|all|dot|length")
 _STATEMENTS: dict[type[ast.stmt], str] = {
     ast.FunctionDef: "function",
     ast.While: "while",
@@ -130,9 +132,11 @@ class _Recorder(ast.NodeVisitor):
                 return "tuple"
             case ast.Assign(targets=[ast.Subscript()]):
                 return "store"
+            case ast.Assign(targets=[ast.Attribute()]):
+                return "component store"
             case ast.Assign():
                 return "assign"
-            case ast.AugAssign(target=ast.Name()):
+            case ast.AugAssign(target=ast.Name() | ast.Attribute()):
                 return "augmented"
             case ast.AugAssign():
                 return "augmented store"
@@ -154,6 +158,8 @@ class _Recorder(ast.NodeVisitor):
                 return "literal"
             case ast.Attribute(attr="size" | "ndim"):
                 return "shape"
+            case ast.Attribute(attr=name) if set(name) <= set("xyzw"):
+                return "component"
             case ast.keyword():
                 return "keyword"
             case ast.Call(func=function):
@@ -164,7 +170,9 @@ class _Recorder(ast.NodeVisitor):
         name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
         if name.startswith("helper"):
             return "call"
-        return "atomic" if name.startswith("atomic_") else _CALLS.get(name, "cast")
+        if name.startswith("atomic_"):
+            return "atomic"
+        return "vector" if _VECTOR.fullmatch(name) else _CALLS.get(name, "cast")
 
 
 def _reduced(node: ast.expr) -> ast.expr:
@@ -186,6 +194,8 @@ def pairs_of(source: str) -> Counter[Pair]:
 
 # What each expression can be (families of scope.py), and what each takes.
 _GIVES = {
+    "component": "IUFB",
+    "vector": "UFB",
     "literal": "IUFB",
     "load": "IUFB",
     "choice": "IUFB",
@@ -215,6 +225,7 @@ _GIVES = {
     "not": "B",
 }
 _TAKES = {
+    "vector": "IUF",
     **dict.fromkeys(("choice", "cast", "add", "floor divide", "divide", "compare"), "IUFB"),
     **dict.fromkeys(("and", "or", "not", "call", "keyword", "return", "if", "elif"), "IUFB"),
     **dict.fromkeys(("while", "assign", "tuple", "store"), "IUFB"),

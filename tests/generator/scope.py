@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["DTYPES_OF", "FAMILIES", "NAMES", "Array", "Function", "Scope", "Term", "Variable"]
+__all__ = [
+    "DTYPES_OF",
+    "FAMILIES",
+    "NAMES",
+    "Array",
+    "Function",
+    "Scope",
+    "Term",
+    "Variable",
+    "VectorVariable",
+]
 
 FAMILIES = ("I", "F", "U", "B")
 DTYPES_OF = {
@@ -44,6 +54,15 @@ class Variable:
     family: str
     weak: bool = False
     writable: bool = True
+
+
+@dataclass(frozen=True)
+class VectorVariable:
+    """A local vector: its components are of one family."""
+
+    name: str
+    family: str
+    count: int
 
 
 @dataclass(frozen=True)
@@ -108,12 +127,13 @@ class Scope:
 
     variables: list[Variable] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)
+    vectors: list[VectorVariable] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     """Names in use anywhere in the function: shared by all copies."""
 
     def nested(self) -> Scope:
         """A scope for a block."""
-        return Scope(list(self.variables), list(self.arrays), self.taken)
+        return Scope(list(self.variables), list(self.arrays), list(self.vectors), self.taken)
 
     def of(self, family: str, *, writable: bool = False) -> list[Variable]:
         """The variables of a family."""

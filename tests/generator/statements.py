@@ -86,6 +86,8 @@ class Statements:
             self._chained,
             self._idle,
             self._local_array,
+            self._vector,
+            self._vector,
         ]
         nested: list[Callable[[Scope, Place], Lines]] = [
             self._if,
@@ -256,6 +258,9 @@ class Statements:
         name = scope.fresh(self.pick(NAMES))
         scope.variables.append(Variable(name, family))
         return [f"{name}: tack.{spelled} = {value}"]
+
+    def _vector(self, scope: Scope, _place: Place) -> Lines:
+        return self.expressions.vectors.statement(scope)
 
     # Stores and procedures.
 

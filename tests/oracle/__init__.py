@@ -8,6 +8,7 @@ integers, fractions and NumPy scalars. Nothing here imports tack.
     rules     what type each operation gives
     values    the scalars that a kernel meets, with operators
     templates objects of a device class
+    vectors   vectors and matrices of such scalars
     arrays    NumPy arrays that load and store such scalars
     source    functions' syntax trees, and what names stand for
     flow      what a function assigns and declares, and what can be reached

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from . import rules
+import numpy as np
+
+from . import rules, vectors
 from .flow import assigned_names, declared, goes_on
 from .source import Builtin, Device, parameters, resolve, syntax
 from .types import (
@@ -27,6 +29,7 @@ from .types import (
     OracleRefused,
     TemplateType,
     Type,
+    VectorType,
     WeakInt,
     is_integer,
     join,
@@ -40,6 +43,7 @@ __all__ = ["RESULT", "Analysis", "Analyzer", "bind"]
 RESULT = "return"
 """The name, no identifier, under which a function's results are joined like a local."""
 _ROUNDS = 64
+_OF_VECTORS = ("any", "all", "len")
 
 
 @dataclass
@@ -191,7 +195,8 @@ class _Rounds:
                     self._target(target, t)
             case ast.AugAssign(target=target, op=op, value=value):
                 read = self.type(target)
-                self._target(target, self._operation(rules.BINARY[type(op)], read, value))
+                result = self._operation(rules.BINARY[type(op)], read, value)
+                self._target(target, result)
             case ast.AnnAssign(target=ast.Name(id=name), value=value):
                 if value is not None:
                     self._assign(name, self.type(value))
@@ -230,21 +235,39 @@ class _Rounds:
             case ast.Tuple(elts=targets):
                 if t is None:
                     return
+                if isinstance(t, VectorType):
+                    t = (vectors.component_type(t, 1),) * t.shape[0]
                 if not isinstance(t, tuple) or len(t) != len(targets):
                     raise OracleRefused("unpacking does not fit")
                 for each, one in zip(targets, t, strict=True):
                     self._target(each, one)
-            case ast.Subscript():
-                element = self.type(target)
-                if element is not None:
-                    assert isinstance(element, Dtype)
+            case ast.Subscript() | ast.Attribute():
+                element, root = self.type(target), _root(target)
+                if element is None or t is None:
+                    return
+                if isinstance(self.locals.get(root), ArrayType | TemplateType):
                     self._stored(t, element)
+                else:
+                    self._component(root, element, t)
             case _:
                 raise OracleRefused(f"assignment to {ast.unparse(target)}")
 
-    def _stored(self, t: Type | None, dtype: Dtype) -> None:
-        if t is not None and self.final:
-            rules.store(t, dtype)
+    def _component(self, root: str, element: Type, t: Type) -> None:
+        """Assignment to components of a local vector: its type is joined, as a local's is."""
+        vector = self.locals.get(root)
+        shapes = [getattr(each, "shape", ()) for each in (element, t)]
+        if not isinstance(vector, VectorType) or shapes[0] != shapes[1]:
+            raise OracleRefused(f"components of {root}")
+        self._assign(root, VectorType(getattr(t, "dtype", t), vector.shape))
+
+    def _stored(self, t: Type | None, into: Type) -> None:
+        if t is None or not self.final:
+            return
+        if isinstance(t, VectorType) and isinstance(into, VectorType) and t.shape == into.shape:
+            t, into = t.dtype, into.dtype
+        if not isinstance(into, Dtype):
+            raise OracleRefused(f"a {t} into {into}")
+        rules.store(t, into)
 
     # Expressions. `None` is a type that is not known yet.
 
@@ -268,6 +291,14 @@ class _Rounds:
                 return self._subscript(value, index)
             case ast.Attribute() if self._member(node) is not None:
                 return self._member(node)
+            case ast.Attribute(value=value, attr=name) if self._of_vector(value):
+                t = self.type(value)
+                if t is None:
+                    return None
+                if not isinstance(t, VectorType):
+                    raise OracleRefused(f"{t} has no {name}")
+                count = len(vectors.picked(name, t.shape))
+                return VectorType(t.dtype, (count,)) if count > 1 else t.dtype
             case ast.Attribute() if self._shaped(node):
                 shaped = self._shaped(node)
                 return (I64,) * (shaped.rank if shaped else 0)
@@ -294,6 +325,13 @@ class _Rounds:
                 return BOOL
             case ast.Compare(left=left, comparators=comparators):
                 types = [self.type(each) for each in (left, *comparators)]
+                if any(isinstance(each, VectorType) for each in types):
+                    if len(types) > 2:
+                        raise OracleRefused("a chain of vectors")
+                    if None in types:
+                        return None
+                    vectors.static(rules.compare, types)  # type: ignore[arg-type]
+                    return vectors.static(lambda *_: BOOL, types)  # type: ignore[arg-type]
                 for a, b in itertools.pairwise(types):
                     if a is not None and b is not None:
                         rules.compare(a, b)
@@ -316,6 +354,11 @@ class _Rounds:
         right = self.type(node)
         if left is None or right is None:
             return None
+        if op == "@":
+            return vectors.product_type(left, right, self._scalars)
+        return vectors.static(lambda a, b: self._scalars(op, a, b), [left, right])
+
+    def _scalars(self, op: str, left: Type, right: Type) -> Type:
         a, b = _known_literal(left), _known_literal(right)
         if op == "**" and b is not None and b.payload < 0:
             raise OracleRefused("a negative literal exponent")
@@ -324,6 +367,8 @@ class _Rounds:
         return rules.binary(op, left, right)[0]
 
     def _unary(self, op: str, t: Type) -> Type:
+        if isinstance(t, VectorType):
+            return vectors.static(lambda each: rules.unary(op, each), [t])
         known = _known_literal(t)
         if known is not None:
             return value_type(-known if op == "-" else ~known if op == "~" else +known)  # type: ignore[operator]
@@ -396,9 +441,9 @@ class _Rounds:
         flat = isinstance(value, ast.Attribute) and value.attr == "flat"
         owner = value.value if isinstance(value, ast.Attribute) and flat else value
         array = self._whole(owner)
-        if not isinstance(array, ArrayType):
-            raise OracleRefused(f"{ast.unparse(owner)} is no array")
         indices = index.elts if isinstance(index, ast.Tuple) else [index]
+        if not isinstance(array, ArrayType):
+            return self._of_index(self.type(value), indices)
         if len(indices) != (1 if flat else array.rank):
             raise OracleRefused(f"{len(indices)} indices on rank {array.rank}")
         for each in indices:
@@ -406,7 +451,32 @@ class _Rounds:
             known = None if t is None else _known_literal(t)
             if known is not None and known.payload < 0:
                 raise OracleRefused("a negative literal index")
-        return array.dtype
+        return VectorType(array.dtype, array.element) if array.element else array.dtype
+
+    def _of_index(self, t: Type | None, indices: Sequence[ast.expr]) -> Type | None:
+        """The type of a component or a row of a vector."""
+        for each in indices:
+            given = self._integer(each)
+            if t is None:
+                return None
+            if not isinstance(t, VectorType):
+                raise OracleRefused(f"an index of {t}")
+            known = None if given is None else _known_literal(given)
+            if known is not None:
+                vectors.literal_index(known.payload, t)
+            t = vectors.component_type(t, 1)
+        return t
+
+    def _of_vector(self, value: ast.expr) -> bool:
+        """Whether an attribute of `value` is a component: of whatever is no array and no module."""
+        if self._whole(value) is not None:
+            return False
+        root = value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return True
+        return root.id in self.names and not isinstance(self.locals.get(root.id), ArrayType)
 
     def _call(self, node: ast.Call, statement: bool = False) -> Type | None:
         method = self._method(node.func)
@@ -417,13 +487,15 @@ class _Rounds:
         keywords = {each.arg or "": self._argument(each.value) for each in node.keywords}
         if None in positional or None in keywords.values():
             return None
-        if isinstance(called, Builtin) and called.name == "len":
-            if len(positional) != 1 or not isinstance(positional[0], ArrayType):
-                raise OracleRefused("len of what is no array")
+        if called == Builtin("len") and isinstance(positional[0], ArrayType):
             if positional[0].rank == 0:
                 raise OracleRefused("len without a dimension")
             return I64
         if isinstance(called, Builtin):
+            if called.name in vectors.NAMES or called.name in (*vectors.FUNCTIONS, *_OF_VECTORS):
+                return vectors.function_type(called.name, positional, self._scalars)  # type: ignore[arg-type]
+            if any(isinstance(each, VectorType) for each in positional):
+                return self._builtin_of_vectors(called.name, positional)  # type: ignore[arg-type]
             return rules.builtin(called.name, positional)[0]  # type: ignore[arg-type]
         if not isinstance(called, Device):
             raise OracleRefused(f"{ast.unparse(node.func)} is not callable")
@@ -431,6 +503,8 @@ class _Rounds:
         positional = [*(method[1] if method else []), *positional]
         for _, given in bind(called.function, positional, keywords):
             constant = isinstance(given, bool | int | float | Value)
+            if isinstance(given, np.ndarray):
+                given = vectors.of_numpy(given).type  # noqa: PLW2901
             types.append(lift(given).type if constant else given)
         result = self.owner.function(called.function, types).result
         if result is None and not statement:
@@ -441,12 +515,22 @@ class _Rounds:
         first, *others = node.args
         if name == "local_array":
             (shape,) = others
-            return ArrayType(self._dtype(first), len(getattr(shape, "elts", [shape])))
+            rank = len(getattr(shape, "elts", [shape]))
+            found = resolve(self.function, first)
+            if isinstance(found, Builtin) and found.name in vectors.NAMES:
+                vector = vectors.NAMES[found.name]
+                assert isinstance(vector.dtype, Dtype)
+                return ArrayType(vector.dtype, rank, vector.shape)
+            return ArrayType(self._dtype(first), rank)
         like = self._argument(first)
         if like is not None and not isinstance(like, ArrayType):
             raise OracleRefused(f"{ast.unparse(first)} is no array")
         dtypes = [self._dtype(each) for each in others]
-        return None if like is None else ArrayType((*dtypes, like.dtype)[0], like.rank)
+        if like is None:
+            return None
+        if like.element and dtypes:
+            raise OracleRefused("vectors like those of an array, of another type")
+        return ArrayType((*dtypes, like.dtype)[0], like.rank, like.element)
 
     def _dtype(self, node: ast.expr) -> Dtype:
         found = resolve(self.function, node)
@@ -454,8 +538,22 @@ class _Rounds:
             raise OracleRefused(f"{ast.unparse(node)} is no dtype")
         return DTYPES[found.name]
 
+    def _builtin_of_vectors(self, name: str, types: list[Type]) -> Type:
+        if name not in rules.COMPONENTWISE:
+            raise OracleRefused(f"{name} of vectors")
+        return vectors.static(lambda *each: rules.builtin(name, each)[0], types)
+
     def _argument(self, node: ast.expr) -> Type | None:
         return self._whole(node) or self.type(node)
+
+
+def _root(target: ast.expr) -> str:
+    """The name of which `target` is a component or an element."""
+    while isinstance(target, ast.Attribute | ast.Subscript):
+        target = target.value
+    if not isinstance(target, ast.Name):
+        raise OracleRefused(f"assignment to {ast.unparse(target)}")
+    return target.id
 
 
 def _known_literal(t: Type) -> Value | None:

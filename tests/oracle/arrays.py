@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,9 @@ import ml_dtypes
 import numpy as np
 
 from . import numbers, rules
-from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, is_integer
+from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, VectorType, is_integer
 from .values import Value, call_builtin, cast, is_known, lift
+from .vectors import Vector
 
 __all__ = [
     "Access",
@@ -69,10 +71,10 @@ class _Flat:
         self._array = array
 
     def _position(self, index: Any) -> tuple[int, ...]:
-        at = checked_index(index, self._array.data.size)
-        return tuple(int(each) for each in np.unravel_index(at, self._array.data.shape))
+        at = checked_index(index, math.prod(self._array.extents))
+        return tuple(int(each) for each in np.unravel_index(at, self._array.extents))
 
-    def __getitem__(self, index: Any) -> Value:
+    def __getitem__(self, index: Any) -> Any:
         return self._array[self._position(index)]
 
     def __setitem__(self, index: Any, operand: Any) -> None:
@@ -95,13 +97,25 @@ def checked_index(index: Any, extent: int) -> int:
 class Array:
     """One array argument. `type` is its static type."""
 
-    def __init__(self, data: np.ndarray[Any, Any], access: Access | None = None) -> None:
+    def __init__(
+        self,
+        data: np.ndarray[Any, Any],
+        access: Access | None = None,
+        element: VectorType | None = None,
+    ) -> None:
         self.data = data
+        inner = () if element is None else element.shape
+        rank = data.ndim - len(inner)
+        if element is not None and (
+            element.dtype != array_dtype(data) or rank < 0 or data.shape[rank:] != inner
+        ):
+            raise OracleRefused(f"an array of {data.dtype}, {data.shape} for {element}")
         plain = data.flags.c_contiguous and data.flags.aligned
-        self.type = ArrayType(array_dtype(data), data.ndim, strided=not plain)
-        self.shape = _Shape(Value(I64, extent) for extent in data.shape)
-        self.size = Value(I64, data.size)
-        self.ndim = Value(I64, data.ndim)
+        self.type = ArrayType(array_dtype(data), rank, inner, strided=not plain)
+        self.extents = data.shape[:rank]
+        self.shape = _Shape(Value(I64, extent) for extent in self.extents)
+        self.size = Value(I64, math.prod(self.extents))
+        self.ndim = Value(I64, rank)
         self.flat = _Flat(self)
         self._access = access
         self._address = data.__array_interface__["data"][0]
@@ -110,22 +124,41 @@ class Array:
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) != self.type.rank:
             raise OracleRefused(f"{len(indices)} indices on an array of rank {self.type.rank}")
-        extents = self.data.shape
-        position = [checked_index(*each) for each in zip(indices, extents, strict=True)]
+        position = [checked_index(*each) for each in zip(indices, self.extents, strict=True)]
         if self._access is not None:
-            offset = sum(at * step for at, step in zip(position, self.data.strides, strict=True))
-            self._access(kind, self._address + offset, self.data.itemsize)
+            offset = sum(at * step for at, step in zip(position, self.data.strides, strict=False))
+            size = self.data.itemsize * math.prod(self.type.element)
+            self._access(kind, self._address + offset, size)
         return tuple(position)
 
-    def __getitem__(self, index: Any) -> Value:
-        element = self.data[self._position(index, "load")]
-        dtype = self.type.dtype
-        return Value(dtype, element if dtype.kind == "float" else element.item())
+    def __getitem__(self, index: Any) -> Any:
+        position = self._position(index, "load")
+        if not self.type.element:
+            return self._load(position)
+        inner = list(np.ndindex(*self.type.element))
+
+        def sink(at: int, value: Value) -> None:
+            self._position(index, "store")
+            self._store((*position, *inner[at]), value)
+
+        parts = [self._load((*position, *each)) for each in inner]
+        return Vector(self.type.dtype, self.type.element, parts, sink)
 
     def __setitem__(self, index: Any, operand: Any) -> None:
-        value = lift(operand)
+        position = self._position(index, "store")
+        if not isinstance(operand, Vector):
+            self._store(position, lift(operand))
+            return
+        for each, value in zip(np.ndindex(*self.type.element), operand.parts, strict=True):
+            self._store((*position, *each), value)
+
+    def _load(self, position: tuple[int, ...]) -> Value:
+        element, dtype = self.data[position], self.type.dtype
+        return Value(dtype, element if dtype.kind == "float" else element.item())
+
+    def _store(self, position: tuple[int, ...], value: Value) -> None:
         rules.store(value.type, self.type.dtype)
-        self.data[self._position(index, "store")] = numbers.convert(value.payload, self.type.dtype)
+        self.data[position] = numbers.convert(value.payload, self.type.dtype)
 
 
 _CHANGES: dict[str, Callable[[Value, Value], Value]] = {

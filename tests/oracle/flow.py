@@ -6,25 +6,39 @@ import ast
 from collections.abc import Sequence
 
 from .source import parameters, spelled
-from .types import DTYPES, Dtype, OracleRefused
+from .types import DTYPES, Dtype, OracleRefused, VectorType
+from .vectors import NAMES
 
-__all__ = ["annotation", "assigned_names", "declared", "goes_on"]
+__all__ = ["annotation", "assigned_names", "declared", "element", "goes_on"]
 
 
-def annotation(node: ast.expr) -> Dtype:
-    """The dtype that an annotation spells: `tack.f32` or `f32`."""
+def annotation(node: ast.expr) -> Dtype | VectorType:
+    """The type that an annotation spells: `tack.f32`, `f32` or `tack.f32x3`."""
+    if isinstance(node, ast.Constant):
+        node = ast.parse(str(node.value), mode="eval").body
     name = spelled(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
+    if name in NAMES:
+        return NAMES[name]
     if name not in DTYPES:
         raise OracleRefused(f"annotation {ast.unparse(node)}")
     return DTYPES[name]
 
 
-def declared(node: ast.FunctionDef) -> dict[str, Dtype]:
+def element(node: ast.expr | None) -> VectorType | None:
+    """What `tack.Array[tack.f32x3]` holds; None for any other annotation."""
+    if not isinstance(node, ast.Subscript):
+        return None
+    found = annotation(node.slice)
+    assert isinstance(found, VectorType)
+    return found
+
+
+def declared(node: ast.FunctionDef) -> dict[str, Dtype | VectorType]:
     """The parameters and locals whose type an annotation says."""
     found = {
         each.arg: annotation(each.annotation)
         for each in parameters(node)
-        if each.annotation is not None and not ast.unparse(each.annotation).endswith("Array")
+        if each.annotation is not None and "Array" not in ast.unparse(each.annotation)
     }
     for each in ast.walk(node):
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
@@ -33,12 +47,15 @@ def declared(node: ast.FunctionDef) -> dict[str, Dtype]:
 
 
 def assigned_names(node: ast.FunctionDef) -> set[str]:
-    """Whatever the function assigns."""
-    return {
-        each.id
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }
+    """Whatever the function assigns, were it a component of it."""
+    found = set()
+    for each in ast.walk(node):
+        if isinstance(getattr(each, "ctx", None), ast.Store):
+            while isinstance(each, ast.Attribute | ast.Subscript):
+                each = each.value  # noqa: PLW2901
+            if isinstance(each, ast.Name):
+                found.add(each.id)
+    return found
 
 
 def goes_on(node: ast.stmt) -> bool:

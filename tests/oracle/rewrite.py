@@ -11,7 +11,7 @@ from typing import Any
 
 from .analysis import RESULT, Analysis
 from .source import parameters
-from .types import Dtype, TemplateType, Type
+from .types import Dtype, TemplateType, Type, VectorType
 
 __all__ = ["Rewriter"]
 
@@ -46,7 +46,7 @@ class Rewriter(ast.NodeTransformer):
         entry = [
             self._convert(each.arg)
             for each in parameters(node)
-            if isinstance(self._local(each.arg), Dtype) or self._weak(each.arg)
+            if isinstance(self._local(each.arg), Dtype | VectorType) or self._weak(each.arg)
         ]
         node.body = [*entry, *body] or [ast.Pass()]
         return ast.fix_missing_locations(node)

@@ -37,6 +37,7 @@ __all__ = [
     "BINARY",
     "BUILTINS",
     "COMPARE",
+    "COMPONENTWISE",
     "UNARY",
     "binary",
     "builtin",
@@ -60,6 +61,7 @@ BINARY: dict[type[ast.operator], str] = {
     ast.BitAnd: "&",
     ast.BitOr: "|",
     ast.BitXor: "^",
+    ast.MatMult: "@",
 }
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -189,11 +191,15 @@ def _keeps(types: Sequence[Type]) -> Typed:
 
 
 def _promotes(types: Sequence[Type]) -> Typed:
+    """Of several values two at a time, from left to right."""
     if len(types) < 2:
         raise OracleRefused("min and max take two values or more")
-    t = promote_all(types)
-    held(t)
-    return _same(loaded(_number(t)))
+    first, *rest = types
+    for each in rest:
+        first = promote(first, each)
+        held(first)
+        first = loaded(_number(first))
+    return _same(first)
 
 
 def _root(types: Sequence[Type]) -> Typed:
@@ -298,6 +304,9 @@ BUILTINS: dict[str, Callable[[Sequence[Type]], Typed]] = {
     **dict.fromkeys(("popcount", "clz", "ctz"), _bits),
     **{f"atomic_{op}": _atomic(op) for op in ATOMICS},
 }
+_NUMBERS_ONLY = {*DTYPES, "int", "float", *(f"atomic_{op}" for op in ATOMICS)}
+COMPONENTWISE = BUILTINS.keys() - _NUMBERS_ONLY
+"""The builtins that take vectors as well."""
 
 
 def builtin(name: str, types: Sequence[Type]) -> Typed:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .analysis import Analysis, Analyzer, bind
 from .arrays import Access, Array, array_dtype, atomic, numpy_dtype
-from .flow import annotation
+from .flow import annotation, element
 from .numbers import convert
 from .rewrite import Rewriter
 from .source import (
@@ -28,8 +28,20 @@ from .source import (
     unwrap,
 )
 from .templates import Template, is_template
-from .types import BOOL, DEFAULT_FLOAT, F32, F64, I64, Dtype, OracleRefused, Type, is_integer
-from .values import Value, call_builtin, lift, literal, to, value_type
+from .types import (
+    BOOL,
+    DEFAULT_FLOAT,
+    F32,
+    F64,
+    I64,
+    Dtype,
+    OracleRefused,
+    Type,
+    VectorType,
+    is_integer,
+)
+from .values import Value, lift, literal, to, value_type
+from .vectors import NAMES, Vector, call, of_numpy
 
 __all__ = ["argument", "check", "run", "signature"]
 
@@ -72,7 +84,7 @@ class _Shim:
                 **rewriter.constants,
                 "__to": to,
                 "__literal": literal,
-                "__truth": lambda each: Value(BOOL, bool(each)),
+                "__truth": _truth,
                 "__parallel": self.parallel,
             }
             module = ast.Module([node], [])
@@ -93,11 +105,11 @@ class _Shim:
             if found.name.startswith("atomic_"):
                 op = found.name.removeprefix("atomic_")
                 return lambda *arguments: atomic(op, *arguments)
-            if found.name == "len":
-                return lambda array: array.shape[0]
             if found.name in _ARRAY_MAKERS:
                 return _ARRAY_MAKERS[found.name]
-            return partial(call_builtin, found.name)
+            if found.name == "len":
+                return _length
+            return partial(call, found.name)
         if isinstance(found, Device):
             return self.device(found.function)
         return _Module(self, found) if isinstance(found, ModuleType) else found
@@ -106,14 +118,22 @@ class _Shim:
         """What runs in place of a device function."""
 
         def call(*positional: Any, **keywords: Any) -> Any:
-            bound = [
-                (name, given if isinstance(given, Array | Template) else lift(given))
-                for name, given in bind(function, positional, keywords)
-            ]
+            bound = [(name, _lifted(given)) for name, given in bind(function, positional, keywords)]
             analysis = self.analyzer.function(function, [value_type(each) for _, each in bound])
             return self.compiled(analysis)(**dict(bound))
 
         return call
+
+
+def _truth(given: Any) -> Any:
+    return given if isinstance(given, Vector) else Value(BOOL, bool(given))
+
+
+def _lifted(given: Any) -> Any:
+    """An argument of a device function; a default may be a vector of plain Python."""
+    if isinstance(given, np.ndarray):
+        return of_numpy(given)
+    return given if isinstance(given, Array | Template | Vector) else lift(given)
 
 
 class _Module:
@@ -156,13 +176,23 @@ def _ndrange(*sizes: Any) -> Iterable[tuple[Value, ...] | Value]:
 
 
 def _local_array(dtype: partial[Any], shape: Any) -> Array:
-    extents = shape if isinstance(shape, tuple) else (shape,)
-    return Array(np.zeros([_index(each) for each in extents], numpy_dtype(*dtype.args)))
+    extents = [_index(each) for each in (shape if isinstance(shape, tuple) else (shape,))]
+    (name,) = dtype.args
+    if name not in NAMES:
+        return Array(np.zeros(extents, numpy_dtype(name)))
+    data = np.zeros([*extents, *NAMES[name].shape], numpy_dtype(str(NAMES[name].dtype)))
+    return Array(data, element=NAMES[name])
 
 
 def _local_array_like(array: Array, dtype: partial[Any] | None = None) -> Array:
     kind = array.data.dtype if dtype is None else numpy_dtype(*dtype.args)
-    return Array(np.zeros(array.data.shape, kind))
+    shape = array.type.element
+    element = VectorType(array.type.dtype, shape) if shape else None
+    return Array(np.zeros(array.data.shape, kind), element=element)
+
+
+def _length(operand: Any) -> Any:
+    return operand.shape[0] if isinstance(operand, Array) else call("len", operand)
 
 
 _ARRAY_MAKERS = {"local_array": _local_array, "local_array_like": _local_array_like}
@@ -196,6 +226,18 @@ def _arrays(given: Any) -> Iterable[np.ndarray[Any, Any]]:
                 yield from _arrays(held)
 
 
+def _parameter(given: Any, declared: Dtype | VectorType | None) -> Any:
+    """A scalar argument, or the sequence of numbers that a vector parameter takes."""
+    if not isinstance(declared, VectorType):
+        return argument(given, declared, DEFAULT_FLOAT.get())
+    numbers = np.asarray(given)
+    if numbers.shape != declared.shape or numbers.dtype.kind not in "biuf":
+        raise OracleRefused(f"{given!r} for {declared}")
+    assert isinstance(declared.dtype, Dtype)
+    parts = [argument(each, declared.dtype, F32) for each in numbers.ravel().tolist()]
+    return Vector(declared.dtype, declared.shape, parts)
+
+
 def _bound(
     function: FunctionType, arguments: Sequence[Any], access: Access | None
 ) -> list[Array | Template | Value]:
@@ -205,7 +247,7 @@ def _bound(
     bound: list[Array | Template | Value] = []
     for parameter, given in zip(parameters(syntax(function)), arguments, strict=True):
         if isinstance(given, np.ndarray):
-            bound.append(Array(given, access))
+            bound.append(Array(given, access, element(parameter.annotation)))
         elif is_template(given):
             bound.append(
                 Template(
@@ -217,7 +259,7 @@ def _bound(
         else:
             spelled = parameter.annotation
             declared = None if spelled is None else annotation(spelled)
-            bound.append(argument(given, declared, DEFAULT_FLOAT.get()))
+            bound.append(_parameter(given, declared))
     return bound
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from .rules import BUILTINS
 from .types import DTYPES, OracleRefused
 from .values import Value, cast, literal
+from .vectors import FUNCTIONS, NAMES
 
 __all__ = [
     "OWN_MODULES",
@@ -27,9 +28,9 @@ __all__ = [
     "unwrap",
 ]
 
-_PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "round", "len")
+_PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "round", "any", "all", "len")
 OWN_MODULES = ("tack", "tack.math")
-WORDS = {*BUILTINS, "range", "ndrange", "local_array", "local_array_like"}
+WORDS = {*BUILTINS, *NAMES, *FUNCTIONS, "range", "ndrange", "local_array", "local_array_like"}
 """What the language defines under the name `tack`, bool without its underscore."""
 
 

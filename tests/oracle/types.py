@@ -5,7 +5,8 @@ Written from the language page alone. Where it is silent the choice is stated he
 * `bool` counts as the narrowest integer. Where both operands of `+ - * // % ** << >>` or the
   operand of unary `-` and `+` are bool, they are i64 first, which is Python's meaning of
   `True + True`. `~` of a bool is refused, as Python is about to.
-  So are the operands of `min` and `max`, which promote as arithmetic does. `& | ^` and the
+  So are the operands of `min` and `max`, which promote as arithmetic does, of several two at a
+  time from left to right. `& | ^` and the
   conditional expression on two bools give a bool, as in Python.
 * A weak integer that meets bool is i64.
 * A weak integer carries the least and greatest literal it may hold. It takes the type that it
@@ -24,6 +25,7 @@ Written from the language page alone. Where it is silent the choice is stated he
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -52,6 +54,7 @@ __all__ = [
     "OracleRefused",
     "TemplateType",
     "Type",
+    "VectorType",
     "WeakFloat",
     "WeakInt",
     "is_float",
@@ -136,11 +139,14 @@ class ArrayType:
 
     dtype: Dtype
     rank: int
+    element: tuple[int, ...] = ()
+    """The shape of the vectors that are its elements."""
     strided: bool = False
 
     def __str__(self) -> str:
+        name = "x".join(map(str, (self.dtype, *self.element)))
         dims = ", ".join(":" * self.rank) or "()"
-        return f"{self.dtype}[{dims}{'; strided' * self.strided}]"
+        return f"{name}[{dims}{'; strided' * self.strided}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +172,25 @@ class TemplateType:
 
 
 Scalar = Dtype | WeakInt | WeakFloat
-Type = Dtype | WeakInt | WeakFloat | ArrayType | TemplateType | tuple["Type", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorType:
+    """A vector, or a matrix, whose components have one type."""
+
+    dtype: Scalar
+    shape: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of components."""
+        return math.prod(self.shape)
+
+    def __str__(self) -> str:
+        return "x".join(map(str, (self.dtype, *self.shape)))
+
+
+Type = Dtype | WeakInt | WeakFloat | ArrayType | TemplateType | VectorType | tuple["Type", ...]
 """A tuple is the type of several results."""
 T = TypeVar("T", bound=Type)
 
@@ -267,5 +291,7 @@ def join(a: Type | None, b: Type | None) -> Type | None:
         return a if b is None else b
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         pairs = zip(a, b, strict=True)
-        return tuple(promote(x, y) for x, y in pairs)
+        return tuple(join(x, y) for x, y in pairs)  # type: ignore[return-value,misc]
+    if isinstance(a, VectorType) and isinstance(b, VectorType) and a.shape == b.shape:
+        return VectorType(promote(a.dtype, b.dtype), a.shape)
     return promote(a, b)

@@ -23,6 +23,7 @@ from .types import (
     OracleRefused,
     Scalar,
     Type,
+    VectorType,
     WeakFloat,
     WeakInt,
     is_float,
@@ -116,9 +117,13 @@ def _payload(value: Value, t: Scalar) -> Payload:
 def to(t: Any, operand: Any) -> Any:
     """Convert to a type that was worked out for it; tuples element by element; `None` keeps."""
     if isinstance(t, tuple):
+        operand = tuple(operand) if hasattr(operand, "parts") else operand
         if not isinstance(operand, tuple) or len(operand) != len(t):
             raise OracleRefused("a tuple of another length")
         return tuple(to(each, one) for each, one in zip(t, operand, strict=True))
+    if isinstance(t, VectorType):
+        parts = [to(t.dtype, each) for each in operand.parts]
+        return type(operand)(t.dtype, t.shape, parts)
     if t is None or not isinstance(t, Dtype | WeakInt | WeakFloat):
         return operand
     value = lift(operand)
@@ -182,6 +187,11 @@ def _unary(op: str, value: Value) -> Value:
     return Value(t, exact if t.kind == "float" else numbers.wrap(exact, t))
 
 
+def _with(function: Callable[..., Value], op: str, a: Value, b: Any) -> Any:
+    """``a op b``, left to a vector where ``b`` is one."""
+    return NotImplemented if hasattr(b, "parts") else function(op, a, b)
+
+
 def _operators() -> None:
     names = {
         "+": "add",
@@ -198,10 +208,10 @@ def _operators() -> None:
         "^": "xor",
     }
     for op, name in names.items():
-        setattr(Value, f"__{name}__", lambda a, b, op=op: _binary(op, a, b))
+        setattr(Value, f"__{name}__", lambda a, b, op=op: _with(_binary, op, a, b))
         setattr(Value, f"__r{name}__", lambda a, b, op=op: _binary(op, b, a))
     for op, name in zip(_COMPARE, ("lt", "le", "gt", "ge", "eq", "ne"), strict=True):
-        setattr(Value, f"__{name}__", lambda a, b, op=op: _compare(op, a, b))
+        setattr(Value, f"__{name}__", lambda a, b, op=op: _with(_compare, op, a, b))
     for op, name in {"-": "neg", "+": "pos", "~": "invert"}.items():
         setattr(Value, f"__{name}__", lambda a, op=op: _unary(op, a))
 
@@ -228,6 +238,8 @@ _ROUND: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 def call_builtin(name: str, *arguments: Any) -> Value:
     """A builtin or a cast applied to shim values."""
     values = [lift(each) for each in arguments]
+    if name in ("min", "max") and len(values) > 2:
+        return call_builtin(name, call_builtin(name, *values[:-1]), values[-1])
     result, operand = rules.builtin(name, [each.type for each in values])
     payloads = [_payload(each, operand) for each in values]
     if name in DTYPES or name in ("int", "float"):
