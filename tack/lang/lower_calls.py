@@ -224,7 +224,7 @@ class CallLowering(ExpressionLowering):
             )
         if array.spec.element:
             raise self.refuse(
-                node.args[0], f"{name} changes numbers, and {array.spoken!r} has none"
+                node.args[0], f"{name} changes one number, and {array.spoken!r} holds vectors"
             )
         dtype = array.spec.dtype
         if dtype.name not in ATOMIC_DTYPES[op]:
