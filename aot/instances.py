@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tack.aot.manifest import ListedKernel, Manifest
 from tack.aot.rows import Row
-from tack.lang.definition import KernelDefinition
+from tack.lang.definition import Annotation, KernelDefinition
 from tack.lang.template import constants_of_class
 from tack.lang.template_spec import class_of
-from tack.model.dtypes import DType
 from tack.model.signature import Signature, Spec, TemplateSpec
 
 __all__ = ["template_misfits", "with_instances"]
@@ -105,13 +104,11 @@ def _parsed(manifest: Manifest, place: str, problem: str, text: str) -> Spec:
 
 
 def template_misfits(
-    name: str, annotation: DType | None, spec: TemplateSpec, signature: Signature
+    name: str, annotation: Annotation | None, spec: TemplateSpec, signature: Signature
 ) -> Iterator[str]:
     """Why no call could give a template of this spec for the parameter ``name``."""
     if annotation is not None:
-        yield (
-            f"{name!r} is annotated tack.{annotation.__name__}, a scalar, and {spec} is a template"
-        )
+        yield f"{name!r} is annotated {annotation}, and {spec} is a template"
         return
     for path, node in spec.nodes():
         label = ".".join((name, *path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Final, overload
 
@@ -13,7 +12,7 @@ from tack.model.vectors import VectorType
 
 __all__ = ["kernel"]
 
-_VECTOR: Final = re.compile(r"x[234]\s*\Z")
+_VECTORS: Final = ("x2", "x3", "x4")
 """How an annotation in quotes ends that names a vector; others are not looked up here."""
 
 
@@ -66,8 +65,7 @@ def kernel(
 def _components(function: Any, hint: object) -> int:
     """Of how many numbers the parameter annotated ``hint`` is a vector; 0 for any other."""
     if isinstance(hint, str):
-        named = _VECTOR.search(hint)
-        hint = resolve(function, hint.strip()) if named is not None else None
+        hint = resolve(function, hint.strip()) if hint.rstrip().endswith(_VECTORS) else None
     return hint.count if isinstance(hint, VectorType) else 0
 
 

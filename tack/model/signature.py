@@ -189,7 +189,6 @@ class FlatParameter(Record):
 
 
 _SPEC = re.compile(r"\s*(?P<dtype>[A-Za-z_]\w*)\s*(?:\[(?P<dims>[^\[\]]*)\])?\s*\Z")
-_NO_DIMS = re.compile(r"\(\s*\)\Z")
 
 
 class Signature(Record):
@@ -281,7 +280,7 @@ def _parse_spec(part: str, text: str) -> Spec:
     inner, semicolon, layout = (piece.strip() for piece in match["dims"].partition(";"))
     if semicolon and layout != "strided":
         raise ValueError(f"signature {text!r}: after ';' stands 'strided', not {layout!r}")
-    dims = () if _NO_DIMS.match(inner) else _parse_dims(inner, text)
+    dims = () if "".join(inner.split()) == "()" else _parse_dims(inner, text)
     element = vector.shape if vector is not None else ()
     if len(dims) + len(element) > MAX_RANK:
         those = ", those of its elements included" if element else ""

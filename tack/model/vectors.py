@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import re
 import sys
 from typing import Any, Final
 
@@ -27,8 +26,6 @@ __all__ = [
 
 COMPONENTS: Final = "xyzw"
 """The names of a vector's components, in order."""
-
-_NAME: Final = re.compile(r"([a-z]+[0-9]*)x([234])(?:x([234]))?")
 
 
 class VectorType(type):
@@ -62,11 +59,11 @@ class VectorType(type):
 @functools.cache
 def vector_type(name: str) -> VectorType | None:
     """The type called ``name``, such as ``f32x3`` or ``u8x2x2``, or None."""
-    match = _NAME.fullmatch(name)
-    dtype = DTYPES.get(match[1]) if match else None
-    if match is None or dtype is None:
+    base, *extents = name.split("x")
+    dtype = DTYPES.get(base)
+    if dtype is None or len(extents) not in (1, 2) or not {*extents} <= {"2", "3", "4"}:
         return None
-    shape = tuple(int(extent) for extent in match.groups()[1:] if extent)
+    shape = tuple(map(int, extents))
     made = VectorType(name, (), {"__doc__": f"A {as_words(shape)} of {dtype}."})
     made.name, made.dtype, made.shape = name, dtype, shape
     return made
