@@ -173,6 +173,41 @@ def test_an_array_like_a_parameter_pins_its_extents_at_the_call(kernels):
     assert chosen.signature == "i64[3, 2; strided], f32[:]"
 
 
+def test_an_array_like_one_of_a_template_pins_its_extents_at_the_call(load):
+    module = load(
+        """
+        @tack.device_class
+        class Holder:
+            def __init__(self, data, inner=None):
+                self.data, self.count = data, 2
+                if inner is not None:
+                    self.inner = inner
+
+        @tack.kernel
+        def kernel(a, h, out):
+            for i in range(out.shape[0]):
+                own = tack.local_array_like(h.data)
+                deep = tack.local_array_like(h.inner.data, tack.f16)
+                for j in range(own.size):
+                    own.flat[j] = h.data.flat[j] + i
+                for j in range(deep.size):
+                    deep.flat[j] = h.inner.data.flat[j] * a
+                out[i] = own.flat[own.size - 1] + deep.flat[deep.size - 1]
+        """
+    )
+    for shape in ((4,), (2, 3), (3, 2), (2, 3)):
+        data, other = np.arange(np.prod(shape)).reshape(shape), np.arange(5, dtype="f4")[::-1]
+        holder = module.Holder(data, module.Holder(other))
+        out, expected = np.zeros(3), np.zeros(3)
+        module.kernel(3, holder, out)
+        module.kernel.py_func(3, holder, expected)
+        np.testing.assert_array_equal(out, expected)
+    chosen = tack.explain(module.kernel, 3, holder, out).chosen
+    assert chosen is not None
+    assert "data: i64[2, 3]" in chosen.signature
+    assert "data: f32[5; strided]" in chosen.signature
+
+
 def test_the_row_of_a_warning_has_the_pins_and_answers_from_a_wheel(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     package = Package(tmp_path, {"kernels": KERNELS})

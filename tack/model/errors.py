@@ -81,7 +81,7 @@ class TemplateError(CompileError, ValueError):
 class UnpinnedError(CompileError):
     """Something must be known while compiling that the signature leaves open.
 
-    ``parameter`` is the array whose extents it is.
+    ``parameter`` is the name in the IR of the array whose extents it is.
     """
 
     def __init__(self, message: str, position: Position | None, parameter: str) -> None:

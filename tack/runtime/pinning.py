@@ -7,7 +7,7 @@ from typing import Final
 from tack.lang.definition import KernelDefinition
 from tack.model.errors import CompileError, UnpinnedError
 from tack.model.record import replace
-from tack.model.signature import Signature
+from tack.model.signature import Signature, Spec, TemplateSpec
 
 __all__ = ["pinned"]
 
@@ -35,9 +35,35 @@ def _pinned(definition: KernelDefinition, signature: Signature, given: Signature
         try:
             lower_kernel(definition, signature)
         except UnpinnedError as error:
-            position = definition.parameters.index(error.parameter)
-            specs = list(signature.specs)
-            specs[position] = given.specs[position]
-            signature = replace(signature, specs=tuple(specs))
+            signature = _with_extents(definition, signature, given, error.parameter)
         else:
             return signature
+
+
+def _with_extents(
+    definition: KernelDefinition, signature: Signature, given: Signature, parameter: str
+) -> Signature:
+    """``signature`` with the extents of one array, a parameter's own or one of a template."""
+    place = next(each for each in signature.flat() if each.name(definition.parameters) == parameter)
+    specs = list(signature.specs)
+    position = place.argument
+    specs[position] = _taken(specs[position], given.specs[position], place.path)
+    return replace(signature, specs=tuple(specs))
+
+
+def _taken(spec: Spec, given: Spec, path: tuple[str, ...]) -> Spec:
+    """``spec`` with what ``given`` has at ``path``."""
+    if not isinstance(spec, TemplateSpec):
+        return given
+    assert isinstance(given, TemplateSpec)
+    (name, *rest), group = path, "children" if path[1:] else "arrays"
+    others = dict(getattr(given, group))
+    return replace(
+        spec,
+        **{
+            group: tuple(
+                (key, _taken(own, others[key], tuple(rest)) if key == name else own)
+                for key, own in getattr(spec, group)
+            )
+        },
+    )
