@@ -217,10 +217,11 @@ def test_a_c_compiler_alone_cannot_write_c(monkeypatch: pytest.MonkeyPatch) -> N
         cpu_jit.toolchain()
 
 
-def test_a_variable_that_names_no_compiler_is_an_error() -> None:
-    said = run(CHOOSE.format(blocked=["llvmlite"]), CC=f"{sys.executable} -E")
+@pytest.mark.parametrize("command", [f"{sys.executable} -E", "gcc 'x", "/nowhere/gcc", "''"])
+def test_a_variable_that_names_no_compiler_is_an_error(command: str) -> None:
+    said = run(CHOOSE.format(blocked=["llvmlite"]), CC=command)
     assert said == (
-        f"the environment variable CC names {sys.executable} -E, which is no gcc or clang that "
+        f"the environment variable CC names {command}, which is no gcc or clang that "
         "can be started; correct it or unset it"
     )
 
@@ -264,6 +265,19 @@ def test_the_words_of_the_compiler_are_in_the_error() -> None:
         ToolchainError, match=r"cannot compile for cpu:[^:]+: kernel.c:1:\d+: error"
     ):
         c.compile("int x = ;", BEST)
+
+
+def test_a_compiler_that_writes_nothing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "cc"
+    command.write_text("#!/bin/sh\necho Free Software Foundation\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("CC", str(command))
+    found = cpu_cc.find()
+    assert found is not None
+    with pytest.raises(ToolchainError, match=r"cannot compile for cpu:.*: it wrote no library"):
+        found.compile("int x;", BEST)
 
 
 def test_a_compiler_is_known_by_its_content(

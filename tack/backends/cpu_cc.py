@@ -42,12 +42,12 @@ def find() -> CCompiler | None:
 
     `ToolchainError` if ``$CC`` names something else than gcc or clang.
     """
-    named = shlex.split(os.environ.get("CC", ""))
+    named = os.environ.get("CC", "").strip()
     if named:
-        compiler = _compiler(tuple(named))
+        compiler = _compiler(_words(named))
         if compiler is None:
             raise ToolchainError(
-                f"the environment variable CC names {shlex.join(named)}, which is no gcc or clang "
+                f"the environment variable CC names {named}, which is no gcc or clang "
                 "that can be started; correct it or unset it"
             )
         return compiler
@@ -87,10 +87,13 @@ class CCompiler(Record):
             # Names without folders: none can get into the library.
             command = (*self.command, *flags, _SOURCE, "-o", _LIBRARY, "-lm")
             done = _run(command, folder)
-            if done is None or done.returncode:
-                said = done.stderr.strip() if done is not None else "it cannot be started"
-                raise ToolchainError(f"{self.version} cannot compile for {target}: {said}")
-            return (folder / _LIBRARY).read_bytes()
+            library = folder / _LIBRARY
+            if done is None or done.returncode or not library.exists():
+                said = "it cannot be started" if done is None else done.stderr.strip()
+                raise ToolchainError(
+                    f"{self.version} cannot compile for {target}: {said or 'it wrote no library'}"
+                )
+            return library.read_bytes()
 
     def load(self, image: bytes) -> _core.Library:
         """The functions of a shared library, in memory until the process ends.
@@ -125,9 +128,17 @@ def _placed(image: bytes, folder: str) -> Iterator[str]:
         yield path
 
 
+def _words(command: str) -> tuple[str, ...]:
+    """The words of a command; none where its quotes do not match."""
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        return ()
+
+
 def _compiler(command: tuple[str, ...]) -> CCompiler | None:
     """A compiler if ``command`` starts gcc or clang."""
-    done = _run((*command, "--version"))
+    done = _run((*command, "--version")) if command else None
     if done is None or done.returncode:
         return None
     lines = done.stdout.strip().splitlines()
