@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native import array, make, scalar
 
+import tack
 from tack import _core
 
 
@@ -210,6 +211,29 @@ def test_it_is_pickled_and_copied_by_name() -> None:
     assert copy.deepcopy({"k": documented})["k"] is documented
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(native.kernel(lambda x: None))
+
+
+@tack.func
+def device_function(x):
+    return x
+
+
+class Owner:
+    @tack.func
+    def method(self):
+        return 1
+
+    @staticmethod
+    @tack.func
+    def static(x):
+        return x
+
+
+@pytest.mark.parametrize("found", [device_function, Owner.method, Owner.static], ids=str)
+def test_a_device_function_is_pickled_and_copied_by_name(found) -> None:
+    assert pickle.loads(pickle.dumps(found)) is found
+    assert copy.copy(found) is found
+    assert copy.deepcopy({"k": found})["k"] is found
 
 
 def test_it_is_a_method_in_a_class() -> None:

@@ -184,6 +184,10 @@ class FunctionDefinition(_Definition):
         """Binds as a function does."""
         return self if instance is None else functools.partial(self, instance)
 
+    def __reduce__(self) -> str:
+        """Pickles and copies as a function does: by name, to the same object."""
+        return self.function.__qualname__
+
     def __repr__(self) -> str:
         return f"<tack.func {self.name}>"
 
