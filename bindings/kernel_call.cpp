@@ -114,7 +114,9 @@ PyObject* call_otherwise(KernelObject* kernel, PyObject* const* arguments) {
     answer = resolve_miss(kernel, arguments);
   }
   const Launchable& resolved = insert_variant(kernel, answer);
-  if (pack(resolved, plain.data(), call)) return launch(resolved, call);
+  // NumPy's scalars are told from other numbers once there is a variant.
+  const PlainArguments known(arguments, count);
+  if (pack(resolved, known.data(), call)) return launch(resolved, call);
   refuse_answer(kernel, resolved);
 }
 

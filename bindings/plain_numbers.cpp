@@ -31,23 +31,22 @@ nb::object as_float(PyObject* object) {
 
 nb::object plain_number(PyObject* object) {
   if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object)) return {};
-  if (is_numpy_known() && Py_TYPE(object) == numpy().ndarray) return {};
+  if (!is_numpy_known()) return {};  // there is no variant yet that could take it
+  if (Py_TYPE(object) == numpy().ndarray) return {};
   if (PyFloat_Check(object)) return nb::steal(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object)));
   // int.__pos__ gives the plain int of a subclass, whatever the subclass overrides.
   if (PyLong_Check(object)) return nb::steal(PyLong_Type.tp_as_number->nb_positive(object));
-  if (is_numpy_known()) {
-    if (is_a(object, numpy().ndarray)) return {};
-    if (is_a(object, numpy().boolean)) {
-      const int truth = PyObject_IsTrue(object);
-      return truth < 0 ? nb::object() : nb::borrow(truth != 0 ? Py_True : Py_False);
-    }
-    if (is_a(object, numpy().integer)) {
-      return is_a(object, numpy().timedelta) ? nb::object() : nb::steal(PyNumber_Index(object));
-    }
-    if (is_a(object, numpy().floating)) return as_float(object);
-    const PyArray_Descr* bfloat16 = bfloat16_descr();
-    if (bfloat16 != nullptr && Py_TYPE(object) == bfloat16->typeobj) return as_float(object);
+  if (is_a(object, numpy().ndarray)) return {};
+  if (is_a(object, numpy().boolean)) {
+    const int truth = PyObject_IsTrue(object);
+    return truth < 0 ? nb::object() : nb::borrow(truth != 0 ? Py_True : Py_False);
   }
+  if (is_a(object, numpy().integer)) {
+    return is_a(object, numpy().timedelta) ? nb::object() : nb::steal(PyNumber_Index(object));
+  }
+  if (is_a(object, numpy().floating)) return as_float(object);
+  const PyArray_Descr* bfloat16 = bfloat16_descr();
+  if (bfloat16 != nullptr && Py_TYPE(object) == bfloat16->typeobj) return as_float(object);
   return is_real(object) ? as_float(object) : nb::object();
 }
 

@@ -199,11 +199,17 @@ def test_a_notebook_cell_compiles():
 
 
 def test_no_source_is_refused_with_the_reason():
-    scope = {"__name__": "nowhere"}
     text = "import tack\n@tack.kernel\ndef kernel(x):\n    for i in range(3): x[i] = 1.0\n"
-    exec(compile(text, "<nowhere>", "exec"), scope)
-    with pytest.raises(NoVariantError, match="cannot be read"):
-        scope["kernel"](np.zeros(3, np.float32))
+    for scope, file, name, words in (
+        ({"__name__": "nowhere"}, "<nowhere>", "nowhere", "write the function in a .py file, or"),
+        ({}, "<string>", "__main__", "write the function in a .py file, or in a notebook"),
+        ({"__name__": "gone"}, "/gone.py", "gone", "keep the .py file beside the package"),
+    ):
+        exec(compile(text, file, "exec"), scope)
+        with pytest.raises(NoVariantError) as caught:
+            scope["kernel"](np.zeros(3, np.float32))
+        assert f": {name}:kernel: the source {file!r} cannot be read" in str(caught.value)
+        assert words in str(caught.value)
 
 
 def many_kernels(count):
@@ -302,6 +308,45 @@ def test_a_second_process_finds_what_the_first_compiled(tmp_path, own_cache):
     assert run(PROGRAM, tmp_path, "script") == "lower"
     assert compiles(own_cache) == 1
     assert run(PROGRAM, tmp_path, "script") == "cached"
+
+
+FIRST = """
+import enum, fractions, os, sys
+sys.path.insert(0, sys.argv[1])
+import ml_dtypes, numpy as np
+import script
+
+Choice = enum.IntEnum("Choice", "ONE TWO")
+numbers = [np.int8(-3), np.uint64(5), np.bool_(True), np.float16(0.5), np.float32(2.5)]
+numbers += [np.float64(7), np.longdouble(3), ml_dtypes.bfloat16(2), fractions.Fraction(1, 4)]
+numbers += [Choice.TWO, 3, 1.5, True]
+for number in numbers:  # a process of its own for each: it is the first call that counts
+    child = os.fork()
+    if not child:
+        x = np.zeros(2)
+        script.scaled(x, number)
+        os._exit(0 if (x == float(number)).all() else 1)
+    if os.waitpid(child, 0)[1]:
+        print("wrong for", repr(number))
+try:
+    script.scaled(np.zeros(2), np.timedelta64(3, "s"))
+except TypeError as error:
+    assert "'a' is a numpy.timedelta64" in str(error), error
+print("done")
+"""
+
+
+def test_the_first_call_of_a_process_takes_numbers_of_every_type(tmp_path):
+    text = """
+        import tack
+
+        @tack.kernel
+        def scaled(x, a):
+            for i in range(x.shape[0]):
+                x[i] = a
+    """
+    (tmp_path / "script.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    assert run(FIRST, tmp_path) == "done"
 
 
 def test_the_same_text_in_another_file_or_with_a_comment_is_found(tmp_path):
@@ -522,8 +567,9 @@ def test_a_log_handler_may_call_the_kernel_that_is_being_compiled(load, monkeypa
 
 def test_a_record_that_cannot_be_written_is_told(load, monkeypatch, tmp_path):
     monkeypatch.setenv("TACK_RECORD", str(tmp_path))
-    with pytest.warns(RuntimeWarning, match="TACK_RECORD=.*cannot be written"):
+    with pytest.warns(RuntimeWarning, match="TACK_RECORD=.*cannot be written") as caught:
         load(textwrap.dedent(KERNELS)).kernel(np.zeros(2))
+    assert caught[0].filename == __file__  # the call's line, not one of tack's
 
 
 def test_private_names_in_classes_are_pythons(load):

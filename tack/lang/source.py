@@ -73,13 +73,13 @@ def read_function(function: types.FunctionType, stamp: FileStamp | None) -> Sour
     that of the running code.
     """
     code = function.__code__
-    name = f"{function.__module__}:{function.__qualname__}"
+    name = f"{function.__module__ or '__main__'}:{function.__qualname__}"
     now = stamp_file(code.co_filename)
     lines = _file_lines(code.co_filename, now) if now else _cached_lines(function)
     if not lines:
         raise SourceUnavailable(
             f"{name}: the source {code.co_filename!r} cannot be read, so nothing can be compiled "
-            "from it; ship a prebuilt variant, or keep the .py file beside the package"
+            f"from it; {_remedy(code.co_filename)}"
         )
     try:
         text = _parse(code.co_filename, lines)
@@ -103,6 +103,13 @@ def read_function(function: types.FunctionType, stamp: FileStamp | None) -> Sour
         )
     best = min(here, key=lambda node: abs(_first_line(node) - code.co_firstlineno))
     return SourceFunction(best, code.co_filename, lines, name)
+
+
+def _remedy(file: str) -> str:
+    """What to do where a file cannot be read; code that was typed or executed never had one."""
+    if file.startswith("<"):
+        return "write the function in a .py file, or in a notebook"
+    return "ship a prebuilt variant, or keep the .py file beside the package"
 
 
 def _first_line(node: ast.FunctionDef) -> int:

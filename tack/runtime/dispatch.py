@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
 from tack.backends import cpu
@@ -18,7 +17,7 @@ from tack.runtime.arguments import values_of
 from tack.runtime.components import grouped
 from tack.runtime.explain import Explanation
 from tack.runtime.resolver import Resolution, resolve
-from tack.runtime.settings import jit_policy, log, note_for_record
+from tack.runtime.settings import callers_level, jit_policy, log, note_for_record
 
 if TYPE_CHECKING:
     from tack import _core
@@ -133,24 +132,18 @@ def _announce(resolution: Resolution, policy: str) -> None:
             f'prebuild it, add "{signature}" to the signatures of "{kernel}" in '
             "tack-aot.toml (TACK_JIT=allow compiles in silence, tack.explain tells more)",
             JITWarning,
-            stacklevel=_callers_level(),
+            stacklevel=callers_level(),
         )
-
-
-def _callers_level() -> int:
-    """The stack level, for whoever calls this, of the code that called the kernel."""
-    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - as warnings itself looks
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("tack."):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _check_writeable(
     definition: KernelDefinition, signature: Signature, launch: Launch, args: tuple[object, ...]
 ) -> None:
+    import numpy as np
+
     flat, values = signature.flat(), values_of(signature, args)
     for position in launch.written:
-        if not values[position].flags.writeable:
+        if not np.asarray(values[position]).flags.writeable:
             raise ValueError(
                 f"{definition.name}: array {flat[position].label(definition.parameters)!r} is "
                 "read-only, and the kernel writes it; pass a writeable copy"

@@ -20,7 +20,7 @@ from tack.model.spelling import advice
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["JIT_POLICIES", "jit_policy", "log", "note_for_record"]
+__all__ = ["JIT_POLICIES", "callers_level", "jit_policy", "log", "note_for_record"]
 
 JIT_POLICIES: Final = ("allow", "warn", "forbid")
 _LEVELS: Final = ("debug", "info", "warning")
@@ -53,8 +53,18 @@ def note_for_record(kernel: str, signature: str) -> None:
         import warnings
 
         warnings.warn(
-            f"TACK_RECORD={path} cannot be written: {error.strerror}", RuntimeWarning, stacklevel=2
+            f"TACK_RECORD={path} cannot be written: {error.strerror}",
+            RuntimeWarning,
+            stacklevel=callers_level(),
         )
+
+
+def callers_level() -> int:
+    """The stack level, for whoever calls this, of the code that called the kernel."""
+    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - as warnings itself looks
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("tack."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _choice(name: str, values: tuple[str, ...], default: str) -> str:
