@@ -99,6 +99,18 @@ APART = {
         for i in range(len(x)):
             x[()] = 1.0
     """: ("f32[()]", "'x' has no dimensions, so no len()"),
+    **{
+        f"""
+    @tack.kernel
+    def kernel(x):
+        for i in range(3):
+            {statement}
+    """: (
+            "f32[()]",
+            "'x' has 0 dimensions and is given 1 index; the index of its one element is ()",
+        )
+        for statement in ("x[0] = 1.0", "x[i] += 1.0", "y = x[i]", "tack.atomic_add(x, 0, 1.0)")
+    },
     """
     @tack.kernel
     def kernel(x):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fractions
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -24,6 +25,14 @@ KERNELS = """
             x[i] = 1.0
 """
 X = np.zeros(4, np.float32)
+
+
+class Odd(np.ndarray):
+    """Says of itself what it is not; a kernel goes by the array."""
+
+    shape = dtype = flags = ndim = "odd"
+
+
 READ_ONLY = np.zeros(4, np.float32)
 READ_ONLY.flags.writeable = False
 UNALIGNED = np.zeros(17, np.uint8)[1:].view(np.float32)
@@ -37,15 +46,27 @@ def kernels(load):
 @pytest.mark.parametrize(
     ("args", "error", "words"),
     [
-        ((1.0, [1, 2], X), TypeError, "'x' is a builtins.list; a kernel takes arrays and numbers"),
-        (("1", X, X), TypeError, "'a' is a builtins.str"),
+        ((1.0, [1, 2], X), TypeError, "'x' is a list; pass a NumPy array: numpy.asarray"),
+        (("1", X, X), TypeError, "'a' is a str"),
         ((None, X, X), TypeError, "'a' is None"),
-        ((1j, X, X), TypeError, "'a' is a builtins.complex"),
+        ((1.0, memoryview(X), X), TypeError, "'x' is a memoryview; pass a NumPy array: numpy.asar"),
+        ((1.0, X.dtype, X), TypeError, "'x' is a numpy.dtypes.Float32DType; a kernel takes"),
+        ((1.0, np.ndarray, X), TypeError, "'x' is the class ndarray; pass an object of it"),
+        ((ml_dtypes.int4(1), X, X), TypeError, "'a' is a ml_dtypes.int4; a kernel takes arrays"),
+        ((ml_dtypes.float8_e4m3fn(1), X, X), TypeError, "'a' is a ml_dtypes.float8_e4m3fn; a"),
+        ((np.void(b"1"), X, X), TypeError, "'a' is a numpy.void; a kernel takes arrays"),
+        ((np.timedelta64(1, "s"), X, X), TypeError, "'a' is a numpy.timedelta64; a kernel"),
+        (
+            (fractions.Fraction(10**400), X, X),
+            OverflowError,
+            "scalar 'a' is a fractions.Fraction beyond the range of f64",
+        ),
+        ((1j, X, X), TypeError, "'a' is a complex"),
         ((1.0, X.astype(complex), X), TypeError, "'x' has dtype complex128"),
         ((1.0, X.astype("S1"), X), TypeError, "'x' has dtype |S1"),
         ((1.0, X.astype(object), X), TypeError, "'x' has dtype object"),
         ((1.0, X.astype(np.longdouble), X), TypeError, "'x' has dtype"),
-        ((1.0, X.astype(">f4"), X), TypeError, "native byte order"),
+        ((1.0, X.astype(">f4"), X), TypeError, "in another byte order; pass .astype('float32')"),
         ((1.0, np.zeros(4, "M8[s]"), X), TypeError, "'x' has dtype datetime64[s]"),
         ((1.0, np.zeros(4, [("a", "f4")]), X), TypeError, "'x' has dtype"),
         (
@@ -80,7 +101,7 @@ def test_a_wrong_argument_is_named(kernels, args, error, words):
         ({"n": X}, TypeError, "'n' is annotated u8 and was given an array"),
         ({"s": 2**63}, OverflowError, "'s' is i64"),
         ({"f": 10**400}, OverflowError, "'f' is f32, and 1000"),
-        ({"f": "1"}, TypeError, "'f' is a builtins.str"),
+        ({"f": "1"}, TypeError, "'f' is a str"),
         ({"b": 1}, TypeError, "'b' is annotated bool and was given 1; pass True or False"),
         ({"b": 1.0}, TypeError, "'b' is annotated bool"),
         ({"x": 1.0}, NoVariantError, "(u8, i64, f32, bool, f32)"),
@@ -114,6 +135,8 @@ def test_a_wrong_annotated_scalar_is_named(kernels, change, error, words):
         ((1.0, np.broadcast_to(X, (2, 4)), X), "f32, f32[:, :; strided], f32[:]"),
         ((1.0, np.zeros((), "f4"), X.reshape(1, 2, 1, 2)), "f32, f32[()], f32[:, :, :, :]"),
         ((1.0, UNALIGNED[0:1].reshape(()), X), "f32, f32[(); strided], f32[:]"),
+        ((ml_dtypes.bfloat16(1), X, X), "f32, f32[:], f32[:]"),
+        ((np.longdouble(1), X.view(Odd), X), "f32, f32[:], f32[:]"),
     ],
 )
 def test_the_signature_of_a_call_is_that_of_the_language(kernels, args, signature):

@@ -142,7 +142,7 @@ def test_the_module_of_mathematics_has_the_same_functions() -> None:
 @pytest.mark.parametrize(
     ("expression", "advice"),
     [
-        ("tack.popcount(x[i] * 1.5)", "popcount takes integers, not a f64; cast it"),
+        ("tack.popcount(x[i] * 1.5)", "popcount takes integers, not an f64; cast it"),
         ("tack.isnan(x[i])", "isnan takes floats, not an i32: every integer is finite"),
         ("tack.copysign(x[i], 2)", "copysign takes floats, not an i32; cast one"),
         ("tack.mix(x[i], 1, 2)", "mix takes floats, not an i32; cast one"),

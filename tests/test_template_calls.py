@@ -180,7 +180,9 @@ def test_an_array_of_a_template_may_have_any_layout(module) -> None:
 def test_bad_arrays_of_a_template_are_refused_by_name(module) -> None:
     holder = ready(module)
     holder.data = np.zeros(3, ">f8")
-    with pytest.raises(tack.errors.TemplateError, match=r"obj\.data is an array that no kernel"):
+    with pytest.raises(
+        tack.errors.TemplateError, match=r"obj\.data is an array that has dtype >f8"
+    ):
         call(module, holder)
 
 

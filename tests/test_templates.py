@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -158,7 +159,9 @@ def test_an_override_that_is_no_device_function_removes_the_method(load) -> None
         """,
     )
     module = case.module("out[0] = obj.value()")
-    with pytest.raises(TemplateError, match=r"obj\.value is a plain method; decorate it"):
+    with pytest.raises(
+        TemplateError, match=r"obj\.value is a plain method, which .* call; decorate it @tack.func"
+    ):
         module.kernel(module.Lower(), np.zeros(4))
 
 
@@ -250,6 +253,8 @@ def test_numbers_are_int_float_bool_and_numpy_scalars(load) -> None:
         "e": np.float32(0.25),
         "f": np.bool_(True),
         "g": np.uint64(7),
+        "h": np.longdouble(0.75),
+        "k": ml_dtypes.bfloat16(1.5),
     }
     body = "\n".join(f"out[0] = out[0] + obj.{name}" for name in numbers)
     assert Case(load).run(body, **numbers)[0] == sum(map(float, numbers.values()))
@@ -264,8 +269,6 @@ def test_numbers_are_int_float_bool_and_numpy_scalars(load) -> None:
         ([1, 2], "a list"),
         (np.datetime64("2024-01-01"), "a datetime64"),
         (np.timedelta64(3, "s"), "a timedelta64"),
-        (np.zeros(3, "U4"), "an array that no kernel takes"),
-        (np.zeros(3, complex), "an array that no kernel takes"),
         (len, "a builtin_function_or_method"),
         (object(), "an object"),
     ],
@@ -278,8 +281,81 @@ def test_anything_else_that_a_kernel_reads_is_refused_with_what_works(load, valu
     assert "    out[0] = obj.x\n             ^^^^^" in said
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.zeros(3, "U4"), "has dtype <U4, which a kernel cannot read; a kernel takes bool, int8"),
+        (np.zeros(3, complex), "has dtype complex128, which a kernel cannot read; a kernel takes"),
+        (
+            np.zeros(3, ">i4"),
+            "has dtype >i4, in another byte order, which a kernel cannot read; pass .ast",
+        ),
+        (np.zeros((1,) * 9), "has 9 dimensions, which a kernel cannot read; a kernel takes at"),
+        (np.ma.zeros(3), "is masked, and a kernel sees no mask, which a kernel cannot read; pass"),
+    ],
+    ids=["text", "complex", "order", "rank", "masked"],
+)
+def test_an_array_that_no_kernel_takes_is_refused_where_one_reads_it(load, value, words) -> None:
+    said = Case(load).refusal("out[0] = obj.x[0]", x=value)
+    assert f"obj.x is an array that {words}" in said
+
+
 def test_what_a_kernel_does_not_read_may_be_anything(load) -> None:
     assert Case(load).run("out[0] = obj.n", n=1, name="grid", table={}, gone=None)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("members", "body", "words"),
+    [
+        (
+            "__slots__ = ('x',)",
+            "out[0] = obj.x",
+            "a slot without a value, which a kernel cannot re",
+        ),
+        ("@classmethod\n@tack.func\ndef x(cls):\n    return 1", "out[0] = obj.x()", "a class meth"),
+        ("def x(self):\n    return 1", "out[0] = obj.x()", "a plain method, which a kernel cannot"),
+        ("x = 'text'", "out[0] = obj.x()", "a str, which a kernel cannot call; decorate a func"),
+    ],
+    ids=["slot", "class method", "plain", "text"],
+)
+def test_what_a_class_has_and_no_kernel_can_use_is_named(load, members, body, words) -> None:
+    assert f"obj.x is {words}" in Case(load, members).refusal(body)
+
+
+def test_attributes_of_a_template_are_read_only(load) -> None:
+    for body in ("obj.n = 1", "obj.n += 1"):
+        said = Case(load).refusal(body, CompileError, n=1)
+        assert "attributes of 'obj' are read only; store results in an array" in said
+
+
+def test_a_method_of_a_base_class_is_called_by_a_name_of_its_own(load) -> None:
+    module = load(
+        """
+        @tack.device_class
+        class Base:
+            def __init__(self, n):
+                self.n = n
+
+            @tack.func
+            def value(self, i):
+                return self.n + i
+
+        base_value = Base.value
+
+        class Sub(Base):
+            @tack.func
+            def value(self, i):
+                return base_value(self, i) * 2
+
+        @tack.kernel
+        def kernel(obj, out):
+            for i in range(out.shape[0]):
+                out[i] = obj.value(i)
+        """
+    )
+    out = np.zeros(3)
+    module.kernel(module.Sub(4), out)
+    assert out.tolist() == [8, 10, 12]
 
 
 def test_a_property_is_no_attribute_of_the_object(load) -> None:
@@ -483,6 +559,20 @@ def test_a_cycle_is_a_type_error_with_its_path(load) -> None:
         module.kernel(outer, outer, np.zeros(5))
 
 
+@pytest.mark.parametrize("depth", [64, 65, 5000])
+def test_a_template_too_deep_is_a_type_error(load, depth) -> None:
+    module = load(NESTED)
+    outer = chain = nested(module)
+    for _ in range(depth):
+        chain.deeper = module.Inner(np.zeros(1), 0)
+        chain = chain.deeper
+    if depth == 64:
+        assert len(tack.template_tree(outer)) == 1 + 64 + 1  # and `outer.inner`
+        return
+    with pytest.raises(TypeError, match=r"at most 64 deep, and deeper\.deeper\.\.\. is deeper"):
+        module.kernel(outer, outer, np.zeros(5))
+
+
 def test_two_entries_that_flatten_to_one_name_are_a_type_error(load) -> None:
     module = load(NESTED)
     outer = nested(module)
@@ -529,7 +619,7 @@ def test_an_unknown_name_is_a_value_error_with_what_exists(load, body, said) -> 
     [
         ("out[0] = obj", "the template 'obj' has no value of its own"),
         ("obj = 3", "'obj' is a template; it cannot be assigned"),
-        ("obj.n = 3", "only names, elements of arrays"),
+        ("obj.n = 3", "attributes of 'obj' are read only"),
         ("out[0] = obj[0]", "a template cannot be indexed"),
         ("out[0] = obj.data", "the array 'obj.data' has no value of its own"),
         ("out[0] = obj.data.T", "arrays have .shape[k], .size, .ndim and .flat[i] here, and no .T"),

@@ -293,6 +293,14 @@ def test_a_float_into_an_integer_array_is_refused(value: str) -> None:
     assert "cast it: tack.u8(...)" in message
 
 
+@pytest.mark.parametrize("target", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("digits", [310, 400, 1000])
+def test_a_literal_beyond_a_float_is_stored_as_an_infinity(target: str, digits: int) -> None:
+    for sign in ("", "-"):
+        function = prepared(lowered(f"x[0] = {sign}(10 ** {digits})", f"x: {target}[:]"), "typed")
+        assert f"= {sign}inf:{target}" in str(function)
+
+
 def test_conditions_are_the_truth_of_a_value() -> None:
     function = prepared(lowered("if a:\n    x[0] = 1", "x: u8[:], a: f32"), "typed")
     assert "if (a != 0.0:f32):" in str(function)
@@ -301,7 +309,7 @@ def test_conditions_are_the_truth_of_a_value() -> None:
 def test_an_index_is_converted_and_a_float_is_refused() -> None:
     function = prepared(lowered("x[a] = 1", "x: u8[:], a: u16"), "typed")
     assert "x[i64(a)] = 1:u8" in str(function)
-    assert "an index of x is an integer, not a f32" in refusal("x[a] = 1", "x: u8[:], a: f32")
+    assert "an index of x is an integer, not an f32" in refusal("x[a] = 1", "x: u8[:], a: f32")
 
 
 REFUSED = [
@@ -310,7 +318,7 @@ REFUSED = [
     ("value = a + -1", "a: u64", "-1 does not fit u64"),
     ("value = a + 18446744073709551615", "a: i64", "18446744073709551615 does not fit i64"),
     ("value = ~(a > 0)", "a: i64", "'~' of a bool; write not"),
-    ("value = ~a", "a: f32", "'~' takes integers, not a f32"),
+    ("value = ~a", "a: f32", "'~' takes integers, not an f32"),
     ("value = a & 0.5", "a: i64", "'&' takes integers, not a float literal"),
     ("value = a << b", "a: f32, b: i64", "'<<' takes integers"),
     ("value = a ** 2", "a: f32", "write x * x"),
@@ -323,7 +331,7 @@ REFUSED = [
     ("value = tack.copysign(a, 2)", "a: i64", "copysign takes floats, not an i64"),
     ("value = tack.mix(a, 1, 2)", "a: i64", "mix takes floats, not an i64"),
     ("value = tack.isnan(a)", "a: i64", "isnan takes floats, not an i64: every integer is finite"),
-    ("value = tack.popcount(a)", "a: f32", "popcount takes integers, not a f32; cast it"),
+    ("value = tack.popcount(a)", "a: f32", "popcount takes integers, not an f32; cast it"),
     ("for k in range(a):\n    pass", "a: f32", "an argument of range is an integer"),
     ("for k in range(a):\n    pass", "a: u64", "cast it: tack.i64(...)"),
     ("t = a\nt = b", "a: i64, b: u64", "'t' is i64 elsewhere and u64 here"),

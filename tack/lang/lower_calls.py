@@ -23,7 +23,7 @@ from tack.lang import atomics
 from tack.lang import builtins as language
 from tack.lang.array import ArrayOf
 from tack.lang.bindings import MISSING, Constant, assigned_name, dotted_name
-from tack.lang.definition import FunctionDefinition, KernelDefinition
+from tack.lang.definition import FunctionDefinition, KernelDefinition, constant
 from tack.lang.fingerprint import defaults_of
 from tack.lang.lower_base import Frame, Meaning, TemplateNode
 from tack.lang.lower_expressions import ExpressionLowering
@@ -86,6 +86,13 @@ _ADVICE: Final[dict[Any, str]] = {
     language.local_array_like: (
         "a local array is made by a statement: name = tack.local_array_like(...)"
     ),
+    constant: (
+        "tack.constant is for numbers outside a kernel; write the number, or cast it: tack.f32(...)"
+    ),
+    python.super: (
+        "super() is not part of the kernel language; name the method outside, as in "
+        "base_f = Base.f, and call base_f(self, ...)"
+    ),
     python.divmod: "divmod is not part of the kernel language; write // and %",
     math.floor: "math.floor gives a Python int; write tack.floor, which keeps the type",
     math.ceil: "math.ceil gives a Python int; write tack.ceil, which keeps the type",
@@ -141,7 +148,14 @@ class CallLowering(ExpressionLowering):
             dotted = dotted_name(node.func)
             if dotted is not None and dotted.split(".")[0] not in self.frame.locals:
                 raise self.undefined(node.func, dotted)
-            raise self.refuse(node.func, f"{self._spelled(node)!r} cannot be called in a kernel")
+            inner = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+            if isinstance(inner, ast.Call) and _known(called := self.static(inner.func), _ADVICE):
+                raise self.refuse(inner, _ADVICE[called])
+            raise self.refuse(
+                node.func,
+                f"{self._spelled(node)!r} cannot be called in a kernel; what can are builtins of "
+                "tack and @tack.func functions",
+            )
         return callee
 
     def _refuse_callee(self, node: ast.Call, callee: Any) -> Exception:
@@ -150,6 +164,8 @@ class CallLowering(ExpressionLowering):
             return self.refuse(node, _ADVICE[callee])
         if isinstance(getattr(callee, "definition", None), KernelDefinition):
             return self.refuse(node, f"{name} is a kernel; a kernel cannot call a kernel")
+        if getattr(callee, "__module__", "").split(".")[0] == "tack":
+            return self.refuse(node, f"{name} is for plain Python; call it outside the kernel")
         if type(callee).__name__ == "function":
             return self.refuse(node, f"{name} is a plain Python function; decorate it @tack.func")
         if getattr(callee, "__module__", "").split(".")[0] == "numpy":

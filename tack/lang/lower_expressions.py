@@ -29,7 +29,6 @@ from tack.lang.lower_templates import TemplateLowering
 from tack.lang.vectors import Value, VectorMeaning, parts_of, shape_of_value, words
 from tack.model.dtypes import DType, bool_, i64
 from tack.model.errors import CompileError
-from tack.model.signature import ArraySpec
 from tack.model.spelling import advice
 
 __all__ = ["BINARY", "ExpressionLowering"]
@@ -114,7 +113,9 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             )
         if rest and resolve(self.frame.definition.function, first) is not MISSING:
             return self.refuse(
-                node, f"{dotted!r} is not to be had here: attributes are read of modules only"
+                node,
+                f"{dotted!r} is not to be had here: attributes are read of modules only; give it a "
+                f"name of its own outside, as in {dotted.lower().replace('.', '_')} = {dotted}",
             )
         return self.refuse(node, f"the name {dotted!r} is not defined")
 
@@ -451,7 +452,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 node,
                 f"{array.spoken!r} has {array.spec.rank} dimension"
                 f"{'s' * (array.spec.rank != 1)} and is given {len(nodes)} "
-                f"ind{'ices' if len(nodes) != 1 else 'ex'}{_vectors_meant(array.spec, len(nodes))}",
+                f"ind{'ices' if len(nodes) != 1 else 'ex'}{_meant(array, len(nodes))}",
             )
         return nodes
 
@@ -473,8 +474,15 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 raise self.refuse(node, f"the index {index.value} is out of range for {array.spec}")
 
 
-def _vectors_meant(spec: ArraySpec, given: int) -> str:
-    """Advice where an index too few may mean that the last axis holds vectors."""
+def _meant(array: ArrayParameter, given: int) -> str:
+    """Advice where a wrong number of indices tells what was meant.
+
+    An array without dimensions has one element. One index too few may mean that the last axis
+    holds vectors.
+    """
+    spec = array.spec
+    if not spec.rank:
+        return "; the index of its one element is ()"
     width = spec.dims[-1]
     if spec.element or given != spec.rank - 1 or not (width is None or 2 <= width <= 4):
         return ""

@@ -204,6 +204,14 @@ class StatementLowering(CallLowering):
                 return Place(
                     meaning.shape, (Case(tuple(Slot(None, str(p)) for p in meaning.parts)),)
                 )
+            if isinstance(meaning, TemplateNode):
+                raise self.refuse(
+                    node, f"attributes of {node.id!r} are read only; store results in an array"
+                )
+            if isinstance(meaning, str | IRConstant):
+                raise self.refuse(
+                    node, f"{node.id!r} is a number here, which has no parts to assign"
+                )
         raise self.refuse(
             node, "only names, elements of arrays, and components of vectors can be assigned"
         )

@@ -130,10 +130,9 @@ class TemplateLowering(LoweringBase):
         if name in owner.methods or name in owner.functions:
             return self.refuse_template(node, f"{where} is a method; call it: {where}(...)")
         if name in owner.others:
+            kind, advice = _told(owner.others[name], f"what works: {WORKING_KINDS}")
             return self.refuse_template(
-                node,
-                f"{where} is {owner.others[name]}, which a kernel cannot read; what works: "
-                f"{WORKING_KINDS}",
+                node, f"{where} is {kind}, which a kernel cannot read; {advice}"
             )
         return self.refuse_template(
             node,
@@ -146,8 +145,9 @@ class TemplateLowering(LoweringBase):
         if name in owner.members:
             return self.refuse_template(node, f"{where} is {_kind(owner, name)}, no method")
         if name in owner.others:
+            kind, advice = _told(owner.others[name], "decorate a function @tack.func")
             return self.refuse_template(
-                node, f"{where} is {owner.others[name]}, which a kernel cannot call"
+                node, f"{where} is {kind}, which a kernel cannot call; {advice}"
             )
         return self.refuse_template(
             node,
@@ -168,6 +168,12 @@ class TemplateLowering(LoweringBase):
             f"{where} is {_kind(owner, number.attr)}, so it has no {node.attr!r}; {owner.label} "
             f"has {_listed(owner.members)}",
         )
+
+
+def _told(found: str, otherwise: str) -> tuple[str, str]:
+    """What is said of what no kernel can use: its kind, and what to do, of its own or else."""
+    kind, _, advice = found.partition("; ")
+    return kind, advice or otherwise
 
 
 def _kind(owner: TemplateNode, name: str) -> str:

@@ -259,7 +259,11 @@ class VectorLowering(LoweringBase):
         if not isinstance(index, IRConstant):
             return None
         number = index.value
-        if not isinstance(number, int) or not 0 <= number < shape[0]:
+        if not isinstance(number, int):
+            raise self.refuse(
+                node, f"an index is an integer, not {number}; write // or cast it: int(...)"
+            )
+        if not 0 <= number < shape[0]:
             raise self.refuse(
                 node,
                 f"the index {number} is out of range: a {as_words(shape)} has 0 to {shape[0] - 1}",

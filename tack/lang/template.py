@@ -16,7 +16,9 @@ from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 
 from tack.lang.bindings import Constant
 from tack.lang.definition import FunctionDefinition
+from tack.model.dtypes import plain_number
 from tack.model.record import Record
+from tack.model.spelling import article
 
 __all__ = [
     "EXTENTS",
@@ -48,6 +50,9 @@ WORKING_KINDS: Final = (
     "@tack.func functions"
 )
 """What an attribute that a kernel reads may be."""
+
+MAX_DEPTH: Final = 64
+"""How many attributes lead to the innermost template at most."""
 
 _MARK: Final = "__tack_device_class__"
 MISSING: Final = object()
@@ -167,15 +172,7 @@ def class_has(cls: type, name: str) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, bool | int | float):
-        return True
-    numpy: Any = sys.modules.get("numpy")
-    return (
-        numpy is not None
-        and isinstance(value, numpy.bool_ | numpy.integer | numpy.floating)
-        and not isinstance(value, numpy.timedelta64)
-        and isinstance(value.item(), bool | int | float)
-    )
+    return plain_number(value) is not None
 
 
 def _is_array(value: object) -> bool:
@@ -294,17 +291,17 @@ def _describe(value: object) -> str:
     """What an attribute that no kernel can read is."""
     if isinstance(value, property):
         return "a property"
-    if isinstance(value, types.FunctionType | classmethod | staticmethod):
+    if isinstance(value, classmethod):
+        return "a class method; write a method or a @staticmethod"
+    if isinstance(value, types.FunctionType | staticmethod):
         return "a plain method; decorate it @tack.func"
     if isinstance(value, FunctionDefinition):
         return "a device function"
     if is_template(value) or _is_array(value):
-        return f"{_article(type(value).__name__)} of the class; set it on the object"
-    return "None" if value is None else _article(type(value).__name__)
-
-
-def _article(name: str) -> str:
-    return f"a{'n' * (name[:1].lower() in 'aeiou')} {name}"
+        return f"{article(type(value).__name__)} of the class; set it on the object"
+    if isinstance(value, types.MemberDescriptorType):
+        return "a slot without a value; set it on the object"
+    return "None" if value is None else article(type(value).__name__)
 
 
 class TemplateAttributes(NamedTuple):
@@ -322,7 +319,8 @@ def classify_template_attrs(template: object) -> TemplateAttributes:
     """The attributes of a template and of those it holds, by how a kernel uses them.
 
     A nested attribute is named by its path, joined with ``__``. Raises ``TypeError`` for what is no
-    template, for a cycle, and where two attributes flatten to one name.
+    template, for a cycle or 64 of them inside each other, and where two attributes flatten to one
+    name.
     """
     found = TemplateAttributes({}, {}, {})
     places: dict[str, str] = {}
@@ -361,6 +359,11 @@ def _tree(template: object) -> Iterator[tuple[tuple[str, ...], object]]:
 def _walk(
     template: object, path: tuple[str, ...], above: tuple[object, ...]
 ) -> Iterator[tuple[tuple[str, ...], object]]:
+    if len(path) > MAX_DEPTH:
+        raise TypeError(
+            f"{type(above[0]).__qualname__}: templates hold each other at most {MAX_DEPTH} deep, "
+            f"and {'.'.join(path[:2])}... is deeper; keep what the kernel reads nearer"
+        )
     yield path, template
     for name, child in sorted(attributes_of(template).children.items()):
         if any(child is each for each in above):

@@ -23,6 +23,7 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "plain_number",
     "promote",
     "u8",
     "u16",
@@ -243,3 +244,23 @@ def promote(left: DType, right: DType) -> DType | None:
     signed, unsigned = (left, right) if left.kind == "int" else (right, left)
     bits = max(signed.bits, 2 * unsigned.bits)
     return DTYPES.get(f"i{bits}")
+
+
+def plain_number(value: object) -> bool | int | float | None:
+    """The Python number that a scalar holds, of NumPy's types and bfloat16 too; None for others.
+
+    Other packages' scalars are none, small integers and floats of `ml_dtypes` among them.
+
+    >>> plain_number(True), plain_number("1")
+    (True, None)
+    """
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        if isinstance(value, numpy.bool_):
+            return bool(value)
+        if isinstance(value, numpy.integer) and not isinstance(value, numpy.timedelta64):
+            return int(value)
+        bfloat16 = getattr(sys.modules.get("ml_dtypes"), "bfloat16", None)
+        is_float = isinstance(value, numpy.floating) or type(value) is bfloat16
+        return float(value) if is_float else None
+    return value if isinstance(value, bool | int | float) else None

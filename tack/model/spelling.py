@@ -1,10 +1,10 @@
-"""Advice for a word that is not known."""
+"""Words of messages: advice for one that is not known, and articles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["advice"]
+__all__ = ["advice", "article"]
 
 
 def advice(word: str, known: Iterable[str]) -> str:
@@ -18,3 +18,13 @@ def advice(word: str, known: Iterable[str]) -> str:
     words = list(known)
     near = difflib.get_close_matches(word, words, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(words)}"
+
+
+def article(word: str) -> str:
+    """``word`` with the article that it is spoken with.
+
+    >>> [article(each) for each in ("i64", "f32", "u8", "str", "ndarray")]
+    ['an i64', 'an f32', 'a u8', 'a str', 'an ndarray']
+    """
+    spelled = word[1:2].isdigit() or word == "ndarray"  # its first letter is spoken by its name
+    return f"a{'n' * (word[:1].lower() in ('aefhilmnorsx' if spelled else 'aeio'))} {word}"

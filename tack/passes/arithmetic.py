@@ -216,7 +216,8 @@ def round_integer(value: int, dtype: DType) -> float:
         return round_float(float_of(value), dtype)
     magnitude = abs(value)
     kept = (magnitude >> shift << 1) | (magnitude & ((1 << shift) - 1) != 0)
-    return math.copysign(round_float(_scaled(kept, shift - 1), dtype), value)
+    rounded = round_float(_scaled(kept, shift - 1), dtype)
+    return -rounded if value < 0 else rounded
 
 
 def _scaled(mantissa: int, exponent: int) -> float:

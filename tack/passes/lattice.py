@@ -14,6 +14,7 @@ from typing import Final
 
 from tack.ir.nodes import BIT_COUNTS, PREDICATES
 from tack.model.dtypes import DType, bool_, f32, f64, i64, promote, u64
+from tack.model.spelling import article
 from tack.passes import arithmetic
 
 __all__ = ["Refusal", "Rules", "Type", "Weak", "is_float", "is_integer"]
@@ -127,7 +128,8 @@ class Rules:
         if other.holds(weak.low) and other.holds(weak.high):
             return other
         if not (i64.holds(weak.low) and i64.holds(weak.high)):
-            raise Refusal(f"{_span(weak)} does not fit {other}, nor i64")
+            types = f"{other}, nor i64" if other is not i64 else "i64"
+            raise Refusal(f"{_span(weak)} does not fit {types}")
         if other is u64:
             raise Refusal(
                 f"{_span(weak)} does not fit u64, and no type holds both; cast one of them: "
@@ -241,7 +243,7 @@ def _span(weak: Weak) -> str:
 def _article(type_: Type) -> str:
     if isinstance(type_, Weak):
         return f"a float{' literal' if type_.literal else ''}" if type_.floating else "an integer"
-    return f"an {type_}" if type_.name[0] == "i" else f"a {type_}"
+    return article(type_.name)
 
 
 def _loaded(type_: Type) -> Type:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import array
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tack.lang.array import ArrayOf
 from tack.lang.definition import Annotation, KernelDefinition
-from tack.model.dtypes import DTYPES, DType, numpy_name
+from tack.model.dtypes import DTYPES, DType, numpy_name, plain_number
 from tack.model.record import replace
 from tack.model.signature import (
     MAX_RANK,
@@ -19,7 +20,8 @@ from tack.model.signature import (
     Spec,
     TemplateSpec,
 )
-from tack.model.vectors import VectorType
+from tack.model.spelling import article
+from tack.model.vectors import VectorType, component_names
 from tack.runtime.components import annotations_of, numbers_of
 
 if TYPE_CHECKING:
@@ -77,8 +79,9 @@ def _call_signature(definition: KernelDefinition, args: Sequence[object]) -> Sig
                 f"{_kind(value)}"
             )
         elif isinstance(annotation, VectorType):
-            for number in numbers_of(definition, position, value):
-                _scalar_dtype(definition, name, number, annotation.dtype, default_float)
+            labels = component_names(name, annotation.shape)
+            for label, number in zip(labels, numbers_of(definition, position, value), strict=True):
+                _scalar_dtype(definition, label, number, annotation.dtype, default_float)
             specs.append(ScalarSpec(annotation.dtype, annotation.shape))
         else:
             dtype = _scalar_dtype(definition, name, value, annotation, default_float)
@@ -166,19 +169,32 @@ def _array_spec(definition: KernelDefinition, name: str, value: object) -> Array
 
     if not isinstance(value, np.ndarray):
         return None
-    where = f"{definition.name}: array {name!r}"
-    if _is_masked(value):
-        raise TypeError(f"{where} is masked, and a kernel sees no mask; pass .filled(...) or .data")
+    misfit = _array_misfit(value)
+    if misfit:
+        raise TypeError(f"{definition.name}: array {name!r} {misfit}")
+    value = np.asarray(value)  # whatever its class says of itself
     dtype = _array_dtype(value.dtype)
-    if dtype is None:
-        known = ", ".join(numpy_name(d) for d in DTYPES.values())
-        raise TypeError(
-            f"{where} has dtype {value.dtype}; a kernel takes {known}, in native byte order"
-        )
-    if value.ndim > MAX_RANK:
-        raise TypeError(f"{where} has {value.ndim} dimensions; a kernel takes at most {MAX_RANK}")
+    assert dtype is not None
     plain = value.flags.c_contiguous and value.flags.aligned
     return ArraySpec(dtype, value.shape, "contiguous" if plain else "strided")
+
+
+def _array_misfit(value: np.ndarray[Any, Any]) -> str:
+    """What makes an array one that no kernel takes, and what works; "" for others."""
+    import numpy as np
+
+    if _is_masked(value):
+        return "is masked, and a kernel sees no mask; pass .filled(...) or .data"
+    value = np.asarray(value)
+    if _array_dtype(value.dtype.newbyteorder("=")) is None:
+        known = ", ".join(numpy_name(d) for d in DTYPES.values())
+        return f"has dtype {value.dtype}; a kernel takes {known}"
+    if not value.dtype.isnative:
+        native = value.dtype.newbyteorder("=").name
+        return f"has dtype {value.dtype}, in another byte order; pass .astype({native!r})"
+    if value.ndim > MAX_RANK:
+        return f"has {value.ndim} dimensions; a kernel takes at most {MAX_RANK}"
+    return ""
 
 
 def _template_spec(
@@ -196,11 +212,11 @@ def _template_spec(
     if not is_template(value):
         return None
 
-    def array_spec(path: tuple[str, ...], array: object) -> ArraySpec | str:
-        try:
-            found = _array_spec(definition, ".".join((name, *path)), array)
-        except TypeError as error:
-            return f"an array that no kernel takes ({error})"
+    def array_spec(path: tuple[str, ...], array: Any) -> ArraySpec | str:
+        misfit = _array_misfit(array)
+        if misfit:
+            return f"an array that {misfit}"
+        found = _array_spec(definition, ".".join((name, *path)), array)
         assert found is not None
         return found
 
@@ -235,13 +251,13 @@ def _scalar_dtype(
     default_float: DType,
 ) -> DType:
     """The type of a scalar argument, after checking that it holds the value."""
-    number = _plain(value)
     where = f"{definition.name}: scalar {name!r}"
+    try:
+        number = _plain(value)
+    except OverflowError:
+        raise OverflowError(f"{where} is {_kind(value)} beyond the range of f64") from None
     if number is None:
-        raise TypeError(
-            f"{definition.name}: {name!r} is {_kind(value)}; a kernel takes arrays and numbers, "
-            "and objects of a @tack.device_class"
-        )
+        raise TypeError(f"{definition.name}: {name!r} is {_kind(value)}; {_what_works(value)}")
     if annotation is None:
         if isinstance(number, float):
             return default_float
@@ -271,15 +287,31 @@ def _plain(value: object) -> bool | int | float | None:
 
     import numpy as np
 
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool | int | float):
-        return value
+    if isinstance(value, int | float | np.generic):
+        return plain_number(value)
     return float(value) if isinstance(value, numbers.Real) else None
 
 
 def _kind(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__module__}.{type(value).__qualname__}"
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__qualname__}"
+    module, name = type(value).__module__, type(value).__qualname__
+    return article(name if module == "builtins" else f"{module}.{name}")
+
+
+_ARRAY_LIKE: Final = (list, tuple, range, memoryview, array.array)
+"""What people pass where an array is meant."""
+
+
+def _what_works(value: object) -> str:
+    """What to pass in place of what no kernel takes."""
+    if isinstance(value, _ARRAY_LIKE):
+        return "pass a NumPy array: numpy.asarray(...)"
+    if isinstance(value, type):
+        return "pass an object of it"
+    return "a kernel takes arrays and numbers, and objects of a @tack.device_class"
 
 
 def _short(number: float) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from tack.lang.array import ArrayOf
 from tack.lang.definition import Annotation, KernelDefinition
 from tack.model.dtypes import DType
+from tack.model.spelling import article
 from tack.model.vectors import VectorType, component_names
 
 __all__ = ["annotations_of", "flat_names", "grouped", "numbers_of"]
@@ -43,7 +44,7 @@ def numbers_of(definition: KernelDefinition, index: int, value: object) -> tuple
         name = definition.parameters[index]
         found = f"an array of shape {shape}" if shape else f"{len(numbers)} of them"
         if not shape and not isinstance(value, list | tuple):
-            found = f"a {type(value).__name__}"
+            found = article(type(value).__name__)
         raise TypeError(
             f"{definition.name}: {name!r} is annotated {type_}: pass a sequence of {type_.count} "
             f"numbers, not {found}"
