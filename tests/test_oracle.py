@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import numbers
-from oracle.types import DEFAULT_FLOAT, DTYPES, F32, F64, I64, U8, OracleRefused, WeakInt, promote
+from oracle.types import DTYPES, F32, F64, I64, U8, OracleRefused, WeakInt, default_float, promote
 from oracle.values import Value, call_builtin, literal
 
 Load = Callable[[str], ModuleType]
@@ -32,12 +32,6 @@ NUMPY = {
 doubles = st.floats(allow_subnormal=True)
 singles = st.floats(width=32, allow_subnormal=True)
 finite = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=True)
-
-
-@pytest.fixture(autouse=True)
-def no_array_is_f64() -> None:
-    """What an earlier test ran says nothing of the default float here."""
-    DEFAULT_FLOAT.set(F32)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -247,7 +241,6 @@ def test_an_integer_meets_a_float_and_becomes_it() -> None:
 
 
 def test_literals_take_the_type_that_holds_them() -> None:
-    DEFAULT_FLOAT.set(F32)
     assert (Value(U8, 250) + literal(10)).payload == 4
     wide = Value(U8, 250) + literal(300)
     assert (wide.type, wide.payload) == (I64, 550)
@@ -319,6 +312,15 @@ def test_an_f64_array_makes_floats_f64(load: Load) -> None:
     x, y = np.zeros(1, np.float64), np.zeros(1, np.int32)
     assert outcome(load, "w = y[i] * 0.1", x, y)["w"] == "f64"
     assert outcome(load, "w = x[i] * 0.1", y)["w"] == "f32"
+
+
+def test_what_floats_default_to_ends_with_the_run(load: Load) -> None:
+    x = np.zeros(1)
+    outcome(load, "w = 0.5\nx[i] = w", x)
+    assert default_float() == F32
+    with pytest.raises(OracleRefused):
+        outcome(load, "x[i] = -x.shape", x)
+    assert default_float() == F32
 
 
 def test_a_choice_has_the_type_of_both_branches(load: Load) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 from .types import (
     BOOL,
-    DEFAULT_FLOAT,
     DTYPES,
     F32,
     I64,
@@ -24,6 +23,7 @@ from .types import (
     Type,
     WeakFloat,
     WeakInt,
+    default_float,
     is_float,
     is_integer,
     is_weak,
@@ -218,7 +218,7 @@ def _fused(types: Sequence[Type]) -> Typed:
 
 
 def _typed_float(t: Scalar) -> Scalar:
-    return t if isinstance(t, Dtype) else DEFAULT_FLOAT.get()
+    return t if isinstance(t, Dtype) else default_float()
 
 
 def _absolute(types: Sequence[Type]) -> Typed:
@@ -288,7 +288,7 @@ def _atomic(op: str) -> Callable[[Sequence[Type]], Typed]:
 
 BUILTINS: dict[str, Callable[[Sequence[Type]], Typed]] = {
     "int": _cast(lambda: I64),
-    "float": _cast(DEFAULT_FLOAT.get),
+    "float": _cast(default_float),
     **{name: _cast(lambda t=t: t) for name, t in DTYPES.items()},  # type: ignore[misc]
     "abs": _absolute,
     **dict.fromkeys(("min", "max"), _promotes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
@@ -27,10 +28,9 @@ from .source import (
     syntax,
     unwrap,
 )
-from .templates import Template, is_template
+from .templates import Template, is_template, own_attributes
 from .types import (
     BOOL,
-    DEFAULT_FLOAT,
     F32,
     F64,
     I64,
@@ -38,6 +38,8 @@ from .types import (
     OracleRefused,
     Type,
     VectorType,
+    default_float,
+    floats_default_to,
     is_integer,
 )
 from .values import Value, lift, literal, to, value_type
@@ -221,15 +223,14 @@ def _arrays(given: Any) -> Iterable[np.ndarray[Any, Any]]:
     if isinstance(given, np.ndarray):
         yield given
     elif is_template(given):
-        for name, held in vars(given).items():
-            if name[0] != "_":
-                yield from _arrays(held)
+        for _, held in own_attributes(given):
+            yield from _arrays(held)
 
 
 def _parameter(given: Any, declared: Dtype | VectorType | None) -> Any:
     """A scalar argument, or the sequence of numbers that a vector parameter takes."""
     if not isinstance(declared, VectorType):
-        return argument(given, declared, DEFAULT_FLOAT.get())
+        return argument(given, declared, default_float())
     numbers = np.asarray(given)
     if numbers.shape != declared.shape or numbers.dtype.kind not in "biuf":
         raise OracleRefused(f"{given!r} for {declared}")
@@ -238,12 +239,16 @@ def _parameter(given: Any, declared: Dtype | VectorType | None) -> Any:
     return Vector(declared.dtype, declared.shape, parts)
 
 
+def _floats(arguments: Sequence[Any]) -> AbstractContextManager[None]:
+    """Inside, floats without a type are what these arguments make them."""
+    arrays = [each for given in arguments for each in _arrays(given)]
+    double = any(array_dtype(each) == F64 for each in arrays)
+    return floats_default_to(F64 if double else F32)
+
+
 def _bound(
     function: FunctionType, arguments: Sequence[Any], access: Access | None
 ) -> list[Array | Template | Value]:
-    arrays = [each for given in arguments for each in _arrays(given)]
-    double = any(array_dtype(each) == F64 for each in arrays)
-    DEFAULT_FLOAT.set(F64 if double else F32)
     bound: list[Array | Template | Value] = []
     for parameter, given in zip(parameters(syntax(function)), arguments, strict=True):
         if isinstance(given, np.ndarray):
@@ -252,7 +257,7 @@ def _bound(
             bound.append(
                 Template(
                     given,
-                    lambda number: argument(number, None, DEFAULT_FLOAT.get()),
+                    lambda number: argument(number, None, default_float()),
                     lambda array: Array(array, access),
                 )
             )
@@ -269,13 +274,15 @@ def check(kernel: Any, arguments: Sequence[Any]) -> dict[str, Type]:
     Raises `OracleRefused` if the language page refuses the program.
     """
     function = unwrap(kernel)
-    bound = _bound(function, arguments, None)
-    return Analyzer().function(function, [value_type(each) for each in bound]).locals
+    with _floats(arguments):
+        bound = _bound(function, arguments, None)
+        return Analyzer().function(function, [value_type(each) for each in bound]).locals
 
 
 def signature(kernel: Any, arguments: Sequence[Any]) -> str:
     """The types of the parameters, as tack writes a signature: `f32, u8[:, :; strided]`."""
-    bound = _bound(unwrap(kernel), arguments, None)
+    with _floats(arguments):
+        bound = _bound(unwrap(kernel), arguments, None)
     return ", ".join(str(value_type(each)) for each in bound)
 
 
@@ -296,6 +303,16 @@ def run(
     function = unwrap(kernel)
     if sum(isinstance(each, ast.For) for each in syntax(function).body) != 1:
         raise OracleRefused("a kernel has one outermost parallel loop")
+    with _floats(arguments):
+        _run(function, arguments, order, access)
+
+
+def _run(
+    function: FunctionType,
+    arguments: Sequence[Any],
+    order: Order,
+    access: Callable[[int, str, int, int], None] | None,
+) -> None:
     current = 0
 
     def watch(kind: str, address: int, size: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from .types import DTYPES, I64, OracleRefused, TemplateType
 from .values import Value, cast, literal
 
-__all__ = ["Template", "is_template"]
+__all__ = ["Template", "is_template", "own_attributes"]
 
 _MARK = "__tack_device_class__"
 
@@ -75,7 +75,7 @@ class Template:
                 methods[name] = (function, static)
             elif name[0] != "_" and _is_number(found):
                 members[name], spelled[name] = _constant(found), _spelled(found)
-        for name, found in _own_attributes(given):
+        for name, found in own_attributes(given):
             methods.pop(name, None)
             if _is_number(found) and name in spelled:
                 members[name], spelled[name] = _constant(found), _spelled(found)
@@ -146,7 +146,8 @@ def _class_attributes(cls: type) -> dict[str, Any]:
     return found
 
 
-def _own_attributes(given: Any) -> Iterator[tuple[str, Any]]:
+def own_attributes(given: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds, in slots too, under names that kernels see."""
     names = list(getattr(given, "__dict__", {}))
     for name, found in _class_attributes(type(given)).items():
         if isinstance(found, MemberDescriptorType) and hasattr(given, name):

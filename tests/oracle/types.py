@@ -26,7 +26,8 @@ Written from the language page alone. Where it is silent the choice is stated he
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
@@ -36,7 +37,6 @@ from typing import TypeVar
 __all__ = [
     "BF16",
     "BOOL",
-    "DEFAULT_FLOAT",
     "DTYPES",
     "F16",
     "F32",
@@ -57,6 +57,8 @@ __all__ = [
     "VectorType",
     "WeakFloat",
     "WeakInt",
+    "default_float",
+    "floats_default_to",
     "is_float",
     "is_integer",
     "is_weak",
@@ -107,8 +109,22 @@ DTYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, B
 
 _SIGNED = (I8, I16, I32, I64)
 
-DEFAULT_FLOAT: ContextVar[Dtype] = ContextVar("DEFAULT_FLOAT", default=F32)
-"""What a float that meets no other type is: f64 if any array parameter is f64, else f32."""
+_DEFAULT_FLOAT: ContextVar[Dtype] = ContextVar("_DEFAULT_FLOAT", default=F32)
+
+
+def default_float() -> Dtype:
+    """What a float that meets no other type is: f64 if any array parameter is f64, else f32."""
+    return _DEFAULT_FLOAT.get()
+
+
+@contextmanager
+def floats_default_to(dtype: Dtype) -> Iterator[None]:
+    """Says what `default_float` is, inside the block alone."""
+    token = _DEFAULT_FLOAT.set(dtype)
+    try:
+        yield
+    finally:
+        _DEFAULT_FLOAT.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +242,7 @@ def settled(t: Type) -> Type:
     if isinstance(t, WeakInt) and not t.literal:
         return I64
     if isinstance(t, WeakFloat) and not t.literal:
-        return DEFAULT_FLOAT.get()
+        return default_float()
     return t
 
 
@@ -276,7 +292,7 @@ def promote(a: Type, b: Type) -> Scalar:
             if isinstance(weak, WeakInt):
                 return _weak_int(weak, other)
             if isinstance(weak, WeakFloat):
-                return other if other.kind == "float" else DEFAULT_FLOAT.get()
+                return other if other.kind == "float" else default_float()
     raise OracleRefused(f"{a} with {b}: not both scalars")
 
 
