@@ -61,11 +61,11 @@ def prepare(program: Program, folder: Path) -> Case:
     refused = tack_refused = ""
     source = None
     try:
-        oracle.run(kernel, program.bind(memory))
+        oracle.run(kernel, program.bind(memory, kernel))
     except oracle.OracleRefused as refusal:
         refused = str(refusal) or "refused"
     try:
-        source = source_of(kernel, program.bind(program.memory()))
+        source = source_of(kernel, program.bind(program.memory(), kernel))
     except CompileError as refusal:
         tack_refused = str(refusal)
     case = Case(program, kernel, memory, refused, source, tack_refused)
@@ -73,7 +73,7 @@ def prepare(program: Program, folder: Path) -> Case:
         case.wrong = f"only tack refuses: {tack_refused}" if tack_refused else ""
         case.wrong = case.wrong or f"only the oracle refuses: {refused}"
     elif source is not None:
-        case.wrong = _mistyped(kernel, source, oracle.check(kernel, program.bind(memory)))
+        case.wrong = _mistyped(kernel, source, oracle.check(kernel, program.bind(memory, kernel)))
     return case
 
 
@@ -126,7 +126,7 @@ def _compared(case: Case, unit: Unit, wanted: Sequence[str]) -> str:
     for level in wanted:
         for noalias in (False, True):
             memory = case.program.memory()
-            arguments = case.program.bind(memory)
+            arguments = case.program.bind(memory, case.kernel)
             unit.run(case.kernel, case.source, arguments, level, noalias=noalias)
             differ = differences(case.expected, memory)
             if differ:

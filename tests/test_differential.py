@@ -84,7 +84,7 @@ def test_generated_programs_have_no_races(some_programs: list[Program], tmp_path
                 (stores if kind == "store" else loads).add(iteration)
 
         try:
-            oracle.run(kernel, program.bind(program.memory()), access=access)
+            oracle.run(kernel, program.bind(program.memory(), kernel), access=access)
         except oracle.OracleRefused:
             continue  # of programs that are careless about types some are refused
         for loads, stores in touched.values():
@@ -99,10 +99,10 @@ def test_the_order_of_iterations_does_not_matter(
         kernel = load_module(program.source, tmp_path).kernel
         forward, backward = program.memory(), program.memory()
         try:
-            oracle.run(kernel, program.bind(forward))
+            oracle.run(kernel, program.bind(forward, kernel))
         except oracle.OracleRefused:
             continue
-        oracle.run(kernel, program.bind(backward), order=reversed)
+        oracle.run(kernel, program.bind(backward, kernel), order=reversed)
         for one, other in zip(forward, backward, strict=True):
             assert one.tobytes() == other.tobytes(), program
 

@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -472,8 +472,8 @@ def pair_of(program: Program, folder: Path) -> Pair | None:
     """A generated program as a pair; None if tack or the oracle refuses it."""
     kernel = load_module(program.source, folder).kernel
     try:
-        signature = oracle.signature(kernel, program.bind(program.memory()))
-        pair = Pair(kernel, signature, program.memory, program.bind)
+        signature = oracle.signature(kernel, program.bind(program.memory(), kernel))
+        pair = Pair(kernel, signature, program.memory, partial(program.bind, kernel=kernel))
         pair.source("llvm")
     except (CompileError, oracle.OracleRefused):
         return None

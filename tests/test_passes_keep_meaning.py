@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import ir_interpreter
+import numpy as np
 import oracle
 import pytest
 from generator import Program, collect, load_module
@@ -37,11 +39,28 @@ def array(value: Any, param: ir.IRParam) -> Any:
     return value if same else value.view(f"u{value.itemsize}")
 
 
-def interpret(program: Program, function: ir.IRFunction, stage: str) -> list[Any]:
+def flattened(signature: Signature, arguments: list[Any]) -> list[Any]:
+    """What a compiled kernel is passed: attributes of objects, components of vectors."""
+    found: list[Any] = []
+    parts: dict[int, Iterator[Any]] = {}
+    for flat in signature.flat():
+        value = arguments[flat.argument]
+        if flat.component:
+            components = np.array(value, object).ravel()
+            value = next(parts.setdefault(flat.argument, iter(components)))
+        for name in flat.path:
+            value = getattr(value, name)
+        found.append(value)
+    return found
+
+
+def interpret(program: Program, kernel: Any, function: ir.IRFunction, stage: str) -> list[Any]:
     memory = program.memory()
-    given = zip(function.params, program.bind(memory), strict=True)
-    arguments = {p.name: array(value, p) if p.is_array else scalar(value, p) for p, value in given}
-    ir_interpreter.run(function, arguments, c=stage == "decomposed")
+    arguments = program.bind(memory, kernel)
+    signature = Signature.parse(oracle.signature(kernel, arguments))
+    given = zip(function.params, flattened(signature, arguments), strict=True)
+    named = {p.name: array(value, p) if p.is_array else scalar(value, p) for p, value in given}
+    ir_interpreter.run(function, named, c=stage == "decomposed")
     return memory
 
 
@@ -51,7 +70,7 @@ def test_every_pass_keeps_the_meaning(seed: int, tmp_path: Path) -> None:
     for program in collect(PROGRAMS, seed):
         kernel = load_module(program.source, tmp_path).kernel
         expected = program.memory()
-        arguments = program.bind(expected)
+        arguments = program.bind(expected, kernel)
         try:
             oracle.run(kernel, arguments)
         except oracle.OracleRefused:
@@ -62,7 +81,7 @@ def test_every_pass_keeps_the_meaning(seed: int, tmp_path: Path) -> None:
             for step, stage in PASSES:
                 verify_ir(step(function), stage)
                 if stage in RUN_AFTER:
-                    found = interpret(program, function, stage)
+                    found = interpret(program, kernel, function, stage)
                     assert not differences(expected, found), f"{stage}\n{program}"
         except CompileError:
             continue  # what is refused is the business of other tests

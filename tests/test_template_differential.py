@@ -108,9 +108,10 @@ def test_parameters_may_be_attributes_and_functions_methods(tmp_path: Path) -> N
         new = templated(program, rng)
         module = load_module(new.source, tmp_path)
         expected, memory = program.memory(), program.memory()
-        arguments = new.bind(module, program.bind(memory))
+        arguments = new.bind(module, program.bind(memory, module.kernel))
+        plain = load_module(program.source, tmp_path).kernel
         try:
-            oracle.run(load_module(program.source, tmp_path).kernel, program.bind(expected))
+            oracle.run(plain, program.bind(expected, plain))
         except oracle.OracleRefused:
             with pytest.raises(oracle.OracleRefused):
                 oracle.run(module.kernel, arguments)
@@ -127,7 +128,7 @@ def test_parameters_may_be_attributes_and_functions_methods(tmp_path: Path) -> N
     for program, new, module, source, expected in ready:
         for noalias in (False, True):
             memory = program.memory()
-            arguments = new.bind(module, program.bind(memory))
+            arguments = new.bind(module, program.bind(memory, module.kernel))
             unit.run(module.kernel, source, arguments, level, noalias=noalias)
             assert not differences(expected, memory), new.source
 

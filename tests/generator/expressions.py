@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from .scope import DTYPES_OF, FAMILIES, Array, Function, Scope, Term
+from .scope import DTYPES_OF, FAMILIES, Array, Function, Scope, Term, family_and_shape
 from .vectors import Vectors
 
 __all__ = ["Choose", "Expressions"]
@@ -227,9 +227,9 @@ class Expressions:
         return Term(self.element(self.pick(arrays), scope, depth))
 
     def _shape(self, scope: Scope, _depth: int) -> Term:
-        if not scope.arrays:
+        if not scope.all_arrays:
             return self._leaf("I", scope)
-        array = self.pick(scope.arrays)
+        array = self.pick(scope.all_arrays)
         if array.rank == 0 or self.chance(20):
             return Term(f"{array.name}.{self.pick(['size', 'ndim'])}")
         if self.chance(10):
@@ -450,7 +450,8 @@ class Expressions:
         text = self.call(function, scope, depth, array)
         if text is None:
             return self._leaf(family, scope)
-        if array is not None and array.own and array.family == family and self.chance(75):
+        loads = array is not None and array.own and not array.element
+        if array is not None and loads and array.family == family and self.chance(75):
             # What is loaded before the call is not what is loaded after it.
             before, op = self.element(array, scope, 0), self.pick(_RING)
             after = f" {self.pick(_RING)} {self.element(array, scope, 0)}" * self.chance(50)
@@ -463,14 +464,25 @@ class Expressions:
     def _array_for(self, function: Function, scope: Scope) -> Array | None:
         """An array that a function can be given, if it takes one and there is one."""
         wanted = function.array
-        arrays = [] if wanted is None else [e for e in scope.arrays if e.fits(wanted)]
+        arrays = [] if wanted is None else [e for e in scope.all_arrays if e.fits(wanted)]
         return self.pick(arrays) if arrays else None
 
     def call(
         self, function: Function, scope: Scope, depth: int, array: Array | None = None
     ) -> str | None:
-        """A call of a device function, or `None` where no array fits it."""
+        """A call of a device function, or `None` where no array or object fits it."""
         given: list[str] = []
+        name = function.name
+        if function.owner:
+            objects = [each for each in scope.objects if each.cls == function.owner]
+            if not objects:
+                return None
+            thing = self.pick(objects)
+            if function.call == "parameter":
+                given = [thing.text, *thing.own]
+            else:
+                name = f"{thing.text}.{name}"
+                given = [*thing.own] if function.call == "method" else []
         if function.array is not None:
             array = array or self._array_for(function, scope)
             if array is None:
@@ -479,15 +491,19 @@ class Expressions:
         names: list[str] = []
         count = len(function.parameters)
         positional = self.number(0, count)
-        for at, (name, family) in enumerate(function.parameters):
+        for at, (parameter, kind) in enumerate(function.parameters):
             if at >= count - function.defaults and self.chance(40):
                 positional = min(positional, at)  # what follows is given by keyword
                 continue
-            term = self.value(family, scope, depth)
-            if at < positional:
-                given.append(term.text)
+            family, shape = family_and_shape(kind)
+            if shape:
+                text = self.vectors.value(family, shape, scope, depth)
             else:
-                names.append(f"{name}={term.text}")
+                text = self.value(family, scope, depth).text
+            if at < positional:
+                given.append(text)
+            else:
+                names.append(f"{parameter}={text}")
         if len(names) > 1 and self.chance(50):
             names.reverse()
-        return f"{function.name}({', '.join([*given, *names])})"
+        return f"{name}({', '.join([*given, *names])})"

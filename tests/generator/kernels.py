@@ -11,10 +11,12 @@ import random
 from dataclasses import dataclass, replace
 
 from .expressions import Choose, Expressions
-from .functions import write_function
-from .program import Buffer, Program, View, numpy_dtype
-from .scope import DTYPES_OF, Array, Scope, Variable
+from .functions import Written, write_function
+from .objects import Holder, class_text, instances
+from .program import Argument, Buffer, Numbers, Program, View, numpy_dtype
+from .scope import DTYPES_OF, Array, Object, Scope, Shape, Variable, VectorVariable
 from .statements import Place, Statements, indent
+from .vectors import type_name
 
 __all__ = ["draw"]
 
@@ -31,10 +33,10 @@ def family_of(dtype: str) -> str:
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter: its name, annotation, argument, and what the program knows of it."""
+    """A parameter, or an attribute of one: annotation, argument, what the program knows of it."""
 
     name: str
-    argument: View | int | float | bool
+    argument: Argument
     annotation: str = ""
     array: Array | None = None
 
@@ -51,40 +53,110 @@ class _Kernel:
         self.scope = Scope()
         self.buffers: list[Buffer] = []
         self.parameters: list[_Parameter] = []
+        self.holders: list[Holder] = []
 
     def program(self) -> Program:
         """The program."""
         self.expressions.careless = self.chance(6)
+        self._holders()
         self._scalars()
+        self._vectors()
         for _ in range(self.number(0, 2)):
             self._table()
         constants = self._constants()
         before = self._before()
         dims, header, indices, extents = self._loop()
         header = self._owned(dims, indices, extents, header)
-        self._shuffle()
-        self.scope.arrays = [each.array for each in self.parameters if each.array is not None]
-        functions: list[str] = []
-        for at in range(self.number(0, 5)):
-            functions += write_function(f"helper_{at}", self.statements, self.scope.arrays)
+        for each in self.parameters:
+            if each.array is not None:
+                self.scope.add(each.array)
+        self._reach(tuple(indices))
+        functions = [
+            write_function(f"helper_{at}", self.statements, self.scope)
+            for at in range(self.number(0, 5))
+        ]
+        arguments = self._arguments(functions)
         place = Place(iteration=True)
         body = self.statements.block(self.scope, place, 5)
         signature = ", ".join(
             f"{each.name}: {each.annotation}" if each.annotation else each.name
-            for each in self.parameters
+            for each in arguments
         )
-        lines = ["import tack", "", *constants, "", "", *functions, "@tack.kernel"]
-        lines += [f"def kernel({signature}):", *indent(before), f"    {header}"]
+        lines = ["import tack", "", *constants, "", "", *self._definitions(functions)]
+        lines += ["@tack.kernel", f"def kernel({signature}):", *indent(before), f"    {header}"]
         lines += indent(indent(body))
-        arguments = tuple(each.argument for each in self.parameters)
-        return Program("\n".join(lines) + "\n", arguments, tuple(self.buffers))
+        given = tuple(each.argument for each in arguments)
+        return Program("\n".join(lines) + "\n", given, tuple(self.buffers))
 
-    def _shuffle(self) -> None:
-        """The parameters in another order than that in which they were thought of."""
-        for at in range(len(self.parameters) - 1):
-            other = self.number(at, len(self.parameters) - 1)
-            swapped = self.parameters[other], self.parameters[at]
-            self.parameters[at], self.parameters[other] = swapped
+    def _arguments(self, functions: list[Written]) -> list[_Parameter]:
+        """The parameters, in another order than that in which they were thought of."""
+        held = [each for each in functions if each.function.call == "held"]
+        for holder in self.holders:
+            for each in self.parameters:
+                owner, _, name = each.name.rpartition(".")
+                if owner == holder.path:
+                    holder.values[name] = each.argument
+        made = instances(self.holders, held)
+        found = [each for each in self.parameters if "." not in each.name]
+        found += [_Parameter(name, each) for name, each in made.items()]
+        for at in range(len(found) - 1):
+            other = self.number(at, len(found) - 1)
+            found[at], found[other] = found[other], found[at]
+        return found
+
+    # Objects.
+
+    def _holders(self) -> None:
+        """The objects that parameters may be attributes of, one of them perhaps within another."""
+        paths = self.pick([[], [], ["grid"], ["grid", "grid.inner"], ["grid", "grid.inner", "it"]])
+        for path in paths:
+            cls = path.rpartition(".")[2].capitalize()
+            self.scope.taken.add(path.partition(".")[0])
+            holder = Holder(cls, path)
+            for at in range(self.number(0, 2)):
+                self._class_constant(holder, f"{cls.upper()}_{at}")
+            self.holders.append(holder)
+
+    def _class_constant(self, holder: Holder, name: str) -> None:
+        """A number of the class, or of the object in its place."""
+        family = self.pick(["I", "F"])
+        value: int | float = self.number(0, 9) if family == "I" else self.pick([0.5, 0.1, -0.0])
+        weak = self.chance(50)
+        dtype = self.pick(DTYPES_OF[family])
+        holder.constants.append(
+            f"{name} = {value}" if weak else f"{name} = tack.constant({value}, tack.{dtype})"
+        )
+        if self.chance(20):
+            holder.values[name], weak = value + 1, True
+        self.scope.variables.append(Variable(f"{holder.path}.{name}", family, weak, writable=False))
+
+    def _home(self, name: str) -> str:
+        """A parameter's name, or that of an attribute."""
+        if self.holders and self.chance(60):
+            return f"{self.pick(self.holders).path}.{name}"
+        return name
+
+    def _reach(self, own: tuple[str, ...]) -> None:
+        """The objects with what the iteration owns of them."""
+        for each in self.holders:
+            arrays = [a for a in self.scope.arrays if a.own and a.name.startswith(f"{each.path}.")]
+            self.scope.objects.append(Object(each.cls, each.path, own if arrays else ()))
+
+    def _definitions(self, functions: list[Written]) -> list[str]:
+        """The device functions and the classes."""
+        lines: list[str] = []
+        for each in functions:
+            if each.function.call not in ("method", "static"):
+                lines += [*each.lines, ""]
+        for holder in self.holders:
+            methods = [
+                each
+                for each in functions
+                if each.function.owner == holder.cls and each.function.call in ("method", "static")
+            ]
+            count = self.number(0, len(methods))
+            lines += class_text(holder, methods[count:], methods[:count]).split("\n")
+        return lines
 
     def _buffer(self, dtype: str, count: int) -> int:
         self.buffers.append(Buffer(dtype, count, self.number(0, 2**16)))
@@ -103,9 +175,26 @@ class _Kernel:
             else:
                 dtype, annotation = {"i64": "i64", "float": "f32", "bool": "bool"}[kind], ""
                 family = "B" if kind == "bool" else family_of(dtype)
+            name = name if annotation else self._home(name)
             self.parameters.append(_Parameter(name, self._scalar(dtype), annotation))
-            writable = self.chance(30)
+            writable = self.chance(30) and "." not in name
             self.scope.variables.append(Variable(name, family, writable=writable))
+
+    def _vectors(self) -> None:
+        """Parameters that are vectors or matrices."""
+        for at in range(self.pick([0, 0, 0, 1, 2])):
+            dtype = self.pick([*_INTEGERS, *DTYPES_OF["F"], "bool"])
+            shape = self.expressions.vectors.shape()
+            name = self.scope.fresh(("vec", "mat")[at])
+            annotation = f"tack.{type_name(dtype, shape)}"
+            self.parameters.append(_Parameter(name, self._numbers(dtype, shape), annotation))
+            self.scope.vectors.append(VectorVariable(name, family_of(dtype), shape))
+
+    def _numbers(self, dtype: str, shape: Shape) -> Numbers:
+        first, *rest = shape
+        return tuple(
+            self._numbers(dtype, tuple(rest)) if rest else self._scalar(dtype) for _ in range(first)
+        )
 
     def _scalar(self, dtype: str) -> int | float | bool:
         if dtype == "bool":
@@ -186,6 +275,8 @@ class _Kernel:
         return found
 
     def _header(self, dims: int, names: list[str]) -> tuple[int, str, list[str], list[int]]:
+        if self.holders and self.chance(20):
+            return self._over(self.pick(self.holders), dims, names)
         if dims > 1:
             most = {2: 4, 3: 3}[dims]
             bounds = [self._bound(most) for _ in range(dims)]
@@ -205,6 +296,20 @@ class _Kernel:
                 start, step = self.number(0, 2), self.number(1, 3)
                 header = f"for {names[0]} in range({start}, {text}, {step}):"
                 return 1, header, names, [max(end, 0)]
+
+    def _over(
+        self, holder: Holder, dims: int, names: list[str]
+    ) -> tuple[int, str, list[str], list[int]]:
+        """A loop over an object: with an index for each of its extents, or one for all of them."""
+        count = dims if dims > 1 else self.number(1, 2)
+        sizes = [self.number(0, 4) for _ in range(count)]
+        holder.extents = tuple(self.scope.fresh(each) for each in ("nx", "ny", "nz")[:count])
+        for name, size in zip(holder.extents, sizes, strict=True):
+            self.parameters.append(_Parameter(f"{holder.path}.{name}", size))
+            self.scope.variables.append(Variable(f"{holder.path}.{name}", "I", writable=False))
+        if dims == 1:
+            sizes = [sizes[0] * (sizes[1] if count > 1 else 1)]
+        return dims, f"for {', '.join(names)} in {holder.path}:", names, sizes
 
     def _bound(self, most: int) -> tuple[str, int]:
         """An integer expression that the host can compute, and what it is at most."""
@@ -243,7 +348,10 @@ class _Kernel:
                 width = self.number(2, 4)
                 shape = (leading[0] * width,)
                 array = replace(array, free="segment", width=width, pitch=width)
-            self._place(array, dtype, shape)
+            if self.chance(20):
+                array = replace(array, element=self.expressions.vectors.shape())
+                shape = (*shape, *array.element)
+            name = self._place(array, dtype, shape)
             if exact and array.free != "segment":
                 sizes = ", ".join(f"{name}.shape[{axis}]" for axis in range(dims))
                 target = header.partition(" in ")[0]
@@ -251,12 +359,13 @@ class _Kernel:
                 return f"{target} in {loop}({sizes}):" if indices[0] in target else header
         return header
 
-    def _place(self, array: Array, dtype: str, shape: tuple[int, ...]) -> None:
-        """The parameter for an owned array, perhaps with another over the same memory."""
+    def _place(self, array: Array, dtype: str, shape: tuple[int, ...]) -> str:
+        """The parameter for an owned array, perhaps with another over the same memory; its name."""
         count = 1
         for extent in shape:
             count *= extent
         alias = self.pick(["", "", "same", "pun", "shifted"])
+        alias = alias if not array.element or alias == "same" else ""
         name = self.scope.fresh(self.pick(_ARRAY_NAMES)) if alias else ""
         if alias == "same":
             view = self._spread(View(self._buffer(dtype, count), dtype, 0, shape))
@@ -281,6 +390,7 @@ class _Kernel:
         else:
             view = View(self._buffer(dtype, count), dtype, 0, shape)
             self._array(array, self._spread(view))
+        return self.parameters[-1].name
 
     def _spread(self, view: View, repeats: bool = False) -> View:
         """Now and then, the same elements in another order and further apart, perhaps unaligned.
@@ -309,20 +419,26 @@ class _Kernel:
         return replace(view, strides=tuple(strides), skew=skew)
 
     def _array(self, array: Array, view: View) -> None:
-        array = replace(array, strided=view.strides is not None)
-        self.parameters.append(_Parameter(array.name, view, array=array))
+        name, annotation = array.name, ""
+        if array.element:
+            annotation = f"tack.Array[tack.{type_name(view.dtype, array.element)}]"
+        else:
+            name = self._home(name)
+        array = replace(array, name=name, strided=view.strides is not None)
+        self.parameters.append(_Parameter(name, view, annotation, array))
 
     def _table(self) -> None:
         """An array that nothing writes and every iteration may read anywhere."""
         dtype = self.pick([*_INTEGERS, *DTYPES_OF["F"], "bool"])
         rank = self.pick([1, 2, 3, 1, 2, 3, 0, 4, 5])
-        shape = tuple(self.number(2, 4) for _ in range(rank))
+        element = self.expressions.vectors.shape() if self.chance(25) else ()
+        shape = (*(self.number(2, 4) for _ in range(rank)), *element)
         count = 1
         for extent in shape:
             count *= extent
         name = self.scope.fresh(self.pick(_ARRAY_NAMES))
         view = self._spread(View(self._buffer(dtype, count), dtype, 0, shape), repeats=True)
-        self._array(Array(name, family_of(dtype), rank), view)
+        self._array(Array(name, family_of(dtype), rank, element=element), view)
 
 
 def draw(seed: str) -> Program:

@@ -29,6 +29,7 @@ _BINARY = {
     ast.BitAnd: "bits",
     ast.BitOr: "bits",
     ast.BitXor: "bits",
+    ast.MatMult: "vector",
 }
 _UNARY = {ast.USub: "negate", ast.Invert: "invert", ast.Not: "not"}
 _CALLS = {
@@ -56,7 +57,10 @@ _CALLS = {
     "sqrt": "root",
     "fma": "fma",
 }
-_VECTOR = re.compile(r"[a-z0-9]+x[234]|any|all|dot|length")
+_VECTOR = re.compile(
+    r"[a-z0-9]+x[234]|any|all|dot|length|cross|normalize|transpose|inverse|determinant"
+)
+_OBJECTS = ("grid", "it", "self")
 _STATEMENTS: dict[type[ast.stmt], str] = {
     ast.FunctionDef: "function",
     ast.While: "while",
@@ -114,8 +118,8 @@ class _Recorder(ast.NodeVisitor):
                 self.visit(each)
 
     def visit_For(self, node: ast.For) -> None:
-        assert isinstance(node.iter, ast.Call)
-        bounds: list[ast.AST] = [_reduced(each) for each in node.iter.args]
+        arguments = node.iter.args if isinstance(node.iter, ast.Call) else []
+        bounds: list[ast.AST] = [_reduced(each) for each in arguments]
         self._inside("for" if self._around else "parallel", [*bounds, *node.body])
 
     def _inside(self, name: str, children: Sequence[ast.AST]) -> None:
@@ -160,6 +164,8 @@ class _Recorder(ast.NodeVisitor):
                 return "shape"
             case ast.Attribute(attr=name) if set(name) <= set("xyzw"):
                 return "component"
+            case ast.Attribute() if ast.unparse(node).partition(".")[0] in _OBJECTS:
+                return "attribute"
             case ast.keyword():
                 return "keyword"
             case ast.Call(func=function):
@@ -195,6 +201,7 @@ def pairs_of(source: str) -> Counter[Pair]:
 # What each expression can be (families of scope.py), and what each takes.
 _GIVES = {
     "component": "IUFB",
+    "attribute": "IFB",
     "vector": "UFB",
     "literal": "IUFB",
     "load": "IUFB",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-__all__ = ["Buffer", "Program", "View", "numpy_dtype"]
+__all__ = ["Argument", "Buffer", "Held", "Instance", "Numbers", "Program", "View", "numpy_dtype"]
 
 _NAMES = {"i": "int", "u": "uint", "f": "float"}
 
@@ -120,29 +121,68 @@ class View:
 
 
 @dataclass(frozen=True)
+class Held:
+    """A function of the module that an object holds."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An object of a class of the module, by the name of that, and its attributes."""
+
+    cls: str
+    attributes: tuple[tuple[str, Argument], ...]
+
+
+Numbers = tuple[Any, ...]
+"""The components of a vector, or the rows of a matrix."""
+Argument = View | int | float | bool | Held | Numbers | Instance
+
+
+def _views(argument: Argument) -> Iterator[View]:
+    if isinstance(argument, View):
+        yield argument
+    elif isinstance(argument, Instance):
+        for _, each in argument.attributes:
+            yield from _views(each)
+
+
+@dataclass(frozen=True)
 class Program:
-    """Module text with one `kernel`, and its arguments: views of buffers, and scalars."""
+    """Module text with one `kernel`, and its arguments: views of buffers, numbers and objects."""
 
     source: str
-    arguments: tuple[View | int | float | bool, ...]
+    arguments: tuple[Argument, ...]
     buffers: tuple[Buffer, ...] = field(default=())
 
     @property
     def aliased(self) -> bool:
         """Whether two arguments share a buffer."""
-        used = [each.buffer for each in self.arguments if isinstance(each, View)]
+        used = [each.buffer for argument in self.arguments for each in _views(argument)]
         return len(used) != len(set(used))
 
     def memory(self) -> list[np.ndarray[Any, Any]]:
         """Fresh buffers."""
         return [each.fill() for each in self.buffers]
 
-    def bind(self, memory: list[np.ndarray[Any, Any]]) -> list[Any]:
-        """The arguments over `memory`, in the order of the parameters."""
-        return [
-            each.of(memory[each.buffer]) if isinstance(each, View) else each
-            for each in self.arguments
-        ]
+    def bind(self, memory: list[np.ndarray[Any, Any]], kernel: Any) -> list[Any]:
+        """The arguments of `kernel` over `memory`, in the order of the parameters."""
+        names = kernel.py_func.__globals__
+
+        def bound(argument: Argument) -> Any:
+            if isinstance(argument, View):
+                return argument.of(memory[argument.buffer])
+            if isinstance(argument, Held):
+                return names[argument.name]
+            if not isinstance(argument, Instance):
+                return argument
+            made = names[argument.cls]()
+            for name, each in argument.attributes:
+                setattr(made, name, bound(each))
+            return made
+
+        return [bound(each) for each in self.arguments]
 
     def __str__(self) -> str:
         calls = ", ".join(repr(each) for each in self.arguments)

@@ -7,7 +7,7 @@ types are the oracle's business.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 __all__ = [
     "DTYPES_OF",
@@ -15,10 +15,14 @@ __all__ = [
     "NAMES",
     "Array",
     "Function",
+    "Object",
     "Scope",
+    "Shape",
     "Term",
     "Variable",
     "VectorVariable",
+    "family_and_shape",
+    "kind_of",
 ]
 
 FAMILIES = ("I", "F", "U", "B")
@@ -36,6 +40,20 @@ NAMES = (
     "x_1", "x__1", "INT_MAX",
 )
 # fmt: on
+
+
+Shape = tuple[int, ...]
+"""The sides of a vector or a matrix."""
+
+
+def kind_of(family: str, shape: Shape) -> str:
+    """How a function's parameters and results are told: `F`, `F3` for a vector, `F2x2`."""
+    return family + "x".join(map(str, shape))
+
+
+def family_and_shape(kind: str) -> tuple[str, Shape]:
+    """The family and the shape of a kind."""
+    return kind[0], tuple(int(each) for each in kind[1:].split("x") if each)
 
 
 @dataclass(frozen=True)
@@ -58,11 +76,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class VectorVariable:
-    """A local vector: its components are of one family."""
+    """A local or parameter that is a vector or a matrix: its components are of one family."""
 
     name: str
     family: str
-    count: int
+    shape: Shape
+    writable: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,7 +92,7 @@ class Array:
     leading index of what the iteration owns, as text: complete if `free` is "", else followed by
     any index into the last axis ("axis"), or multiplied by `pitch` with an offset below `width`
     added ("segment"). A `local` one belongs to the iteration, every element of it. A `strided` one
-    takes no atomics.
+    takes no atomics. One with an `element` is an array of vectors or matrices of that shape.
     """
 
     name: str
@@ -85,6 +104,7 @@ class Array:
     pitch: int = 0
     local: bool = False
     strided: bool = False
+    element: Shape = ()
 
     @property
     def writable(self) -> bool:
@@ -102,6 +122,7 @@ class Array:
                 each.width,
                 each.pitch,
                 each.strided,
+                each.element,
             )
             for each in (self, wanted)
         )
@@ -114,11 +135,28 @@ class Function:
 
     name: str
     parameters: tuple[tuple[str, str], ...]
-    """Name and family of the scalar parameters, after the array and its index."""
+    """Name and kind of the scalars and vectors, after the array and its index."""
     defaults: int
     results: tuple[str, ...]
+    """The kinds of what it returns: families, `F3` for a vector of three."""
     array: Array | None = None
     indices: tuple[str, ...] = ()
+    owner: str = ""
+    """The class of the object that it is called through, or is given."""
+    call: str = ""
+    """How: as its `method`, a `static` one, `held` by the object; with it as a `parameter`."""
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object of a device class that is in reach as `text`.
+
+    `own` is the leading index of what the iteration owns of the arrays in it, if it owns any.
+    """
+
+    cls: str
+    text: str
+    own: tuple[str, ...] = ()
 
 
 @dataclass
@@ -127,13 +165,25 @@ class Scope:
 
     variables: list[Variable] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)
+    vector_arrays: list[Array] = field(default_factory=list)
     vectors: list[VectorVariable] = field(default_factory=list)
+    objects: list[Object] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     """Names in use anywhere in the function: shared by all copies."""
 
     def nested(self) -> Scope:
         """A scope for a block."""
-        return Scope(list(self.variables), list(self.arrays), list(self.vectors), self.taken)
+        lists = (self.variables, self.arrays, self.vector_arrays, self.vectors, self.objects)
+        return Scope(*map(list, lists), self.taken)  # type: ignore[arg-type]
+
+    def add(self, array: Array) -> None:
+        """Puts an array in reach."""
+        (self.vector_arrays if array.element else self.arrays).append(array)
+
+    @property
+    def all_arrays(self) -> list[Array]:
+        """Arrays of numbers and of vectors."""
+        return self.arrays + self.vector_arrays
 
     def of(self, family: str, *, writable: bool = False) -> list[Variable]:
         """The variables of a family."""
@@ -142,6 +192,22 @@ class Scope:
             for each in self.variables
             if each.family == family and (each.writable or not writable)
         ]
+
+    def hold(self, other: Scope, text: str, name: str, own: tuple[str, ...]) -> None:
+        """Puts what is in an object of `other`, there `text`, in reach as of `name` here."""
+
+        def renamed(found: str) -> str:
+            return name + found.removeprefix(text)
+
+        for variable in other.variables:
+            if variable.name.startswith(f"{text}."):
+                self.variables.append(replace(variable, name=renamed(variable.name)))
+        for array in other.arrays:
+            if array.name.startswith(f"{text}."):
+                self.add(replace(array, name=renamed(array.name), own=own if array.own else ()))
+        for each in other.objects:
+            if f"{each.text}.".startswith(f"{text}."):
+                self.objects.append(Object(each.cls, renamed(each.text), own if each.own else ()))
 
     def fresh(self, hint: str) -> str:
         """A name that the function does not use yet, `hint` if it is free."""

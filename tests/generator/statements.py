@@ -6,7 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .expressions import Expressions
-from .scope import DTYPES_OF, FAMILIES, NAMES, Array, Scope, Variable
+from .scope import (
+    DTYPES_OF,
+    FAMILIES,
+    NAMES,
+    Array,
+    Scope,
+    Variable,
+    VectorVariable,
+    family_and_shape,
+)
+from .vectors import type_name
 
 __all__ = ["Place", "Statements"]
 
@@ -119,7 +129,13 @@ class Statements:
 
     def returns(self, scope: Scope, place: Place) -> Lines:
         """A return of the families that the function gives."""
-        values = [self.expressions.strong(each, scope, 2).text for each in place.results or ()]
+        values: list[str] = []
+        for kind in place.results or ():
+            family, shape = family_and_shape(kind)
+            if shape:
+                values.append(self.expressions.vectors.value(family, shape, scope, 1))
+            else:
+                values.append(self.expressions.strong(family, scope, 2).text)
         return [f"return {', '.join(values)}".rstrip()]
 
     # Assignments.
@@ -201,7 +217,12 @@ class Statements:
     def _targets(self, families: tuple[str, ...], scope: Scope) -> str:
         """Names to unpack into: fresh ones, one that is known, an element of an array."""
         names: list[str] = []
-        for family in families:
+        for kind in families:
+            family, shape = family_and_shape(kind)
+            if shape:
+                names.append(scope.fresh(self.pick(NAMES)))
+                scope.vectors.append(VectorVariable(names[-1], family, shape))
+                continue
             known = [each for each in scope.of(family, writable=True) if each.name not in names]
             if known and self.chance(40):
                 names.append(self.pick(known).name)
@@ -212,6 +233,8 @@ class Statements:
                 continue
             names.append(scope.fresh(self.pick(NAMES)))
         for name, family in zip(names, families, strict=True):
+            if len(family) > 1:
+                continue
             if name.isidentifier() and all(each.name != name for each in scope.variables):
                 scope.variables.append(Variable(name, family, weak=True))
         return ", ".join(names)
@@ -234,12 +257,14 @@ class Statements:
         dtype = "u64" if family == "U" else self.pick(DTYPES_OF[family])
         if local and self.chance(30):
             like = self.pick(local)
-            scope.arrays.append(Array(name, family, like.rank, local=True))
+            scope.add(Array(name, family, like.rank, local=True))
             return [f"{name} = tack.local_array_like({like.name}, tack.{dtype})"]
+        element = self.expressions.vectors.shape() if self.chance(25) else ()
+        dtype = type_name(dtype, element)
         extents = [str(self.number(2, 4)) for _ in range(self.pick([1, 1, 2, 3]))]
         extents[0] = self.pick([extents[0], f"{extents[0]} + 1", f"2 * {extents[0]} - 1"])
         shape = extents[0] if len(extents) == 1 else f"({', '.join(extents)})"
-        scope.arrays.append(Array(name, family, len(extents), local=True))
+        scope.add(Array(name, family, len(extents), local=True, element=element))
         return [f"{name} = tack.local_array(tack.{dtype}, {shape})"]
 
     def _idle(self, scope: Scope, _place: Place) -> Lines:

@@ -231,8 +231,8 @@ def _parameter(given: Any, declared: Dtype | VectorType | None) -> Any:
     """A scalar argument, or the sequence of numbers that a vector parameter takes."""
     if not isinstance(declared, VectorType):
         return argument(given, declared, default_float())
-    numbers = np.asarray(given)
-    if numbers.shape != declared.shape or numbers.dtype.kind not in "biuf":
+    numbers = np.array(given, object)  # NumPy makes floats of 1 beside 2**63
+    if numbers.shape != declared.shape:
         raise OracleRefused(f"{given!r} for {declared}")
     assert isinstance(declared.dtype, Dtype)
     parts = [argument(each, declared.dtype, F32) for each in numbers.ravel().tolist()]
