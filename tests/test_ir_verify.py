@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 from ir_building import array, binary, kernel, lowered, name, prepared, scalar
 
+import tack.compile as compile_
+from tack.backends.cpu_cc import CCompiler
+from tack.backends.cpu_llvm import LlvmCompiler
 from tack.ir import nodes as ir
 from tack.ir.verify import STAGES, verify_ir
-from tack.model.dtypes import DType, bool_, f32, i8, i32, i64, u8
-from tack.model.errors import IRVerificationError
+from tack.model.dtypes import DTYPES, DType, bool_, f32, i8, i32, i64, u8
+from tack.model.errors import CompileError, IRVerificationError
+from tack.passes import pipeline
+from tack.passes.pipeline import PASSES
 
 LOCAL = {"b": ir.LocalArray(i64, (3,))}
 Make = Callable[[], ir.IRFunction]
@@ -97,6 +105,20 @@ BROKEN: list[tuple[str, str, str, str, Make]] = [
         "body[0]",
         "lowered",
         lambda: kernel([], [], index_vars=["i", "j"]),
+    ),
+    (
+        "4 index variables and 4 extents",
+        "IRParallelFor",
+        "body[0]",
+        "lowered",
+        lambda: kernel([], [], index_vars=list("ijkl"), extents=[one() for _ in "ijkl"]),
+    ),
+    (
+        "0 index variables and 0 extents",
+        "IRParallelFor",
+        "body[0]",
+        "lowered",
+        lambda: kernel([], [], index_vars=[], extents=[]),
     ),
     (
         "'i' is declared twice",
@@ -316,6 +338,82 @@ BROKEN: list[tuple[str, str, str, str, Make]] = [
             [ir.IRArrayStore("b", [one()], one()), ir.IRLocalArray("b")],
             local_arrays=LOCAL,
         ),
+    ),
+    (
+        "the array 'b' is used before it is made",
+        "IRArrayLoad",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: kernel(
+            [array("x")],
+            [assign(ir.IRArrayLoad("b", [one()], i64)), ir.IRLocalArray("b")],
+            local_arrays=LOCAL,
+        ),
+    ),
+    (
+        "the array 'b' is used before it is made",
+        "IRAtomic",
+        "body[0].body[0]",
+        "lowered",
+        lambda: kernel(
+            [array("x")],
+            [ir.IRAtomic("t", "add", "b", [one()], one()), ir.IRLocalArray("b")],
+            local_arrays=LOCAL,
+        ),
+    ),
+    *(
+        (
+            "the size of 'b' is not known",
+            "IRLocalArray",
+            "body[0].body[0]",
+            "lowered",
+            lambda dim=dim: kernel(  # type: ignore[misc]
+                [], [ir.IRLocalArray("b")], local_arrays={"b": ir.LocalArray(i64, (2, dim))}
+            ),
+        )
+        for dim in (None, 0)
+    ),
+    (
+        "unknown atomic 'nand'",
+        "IRAtomic",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRAtomic("t", "nand", "m", [one(), one()], one())),
+    ),
+    (
+        "atomic cas without a comparison",
+        "IRAtomic",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRAtomic("t", "cas", "m", [one(), one()], one())),
+    ),
+    (
+        "atomic add with a comparison",
+        "IRAtomic",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRAtomic("t", "add", "m", [one(), one()], one(), one())),
+    ),
+    (
+        "1 indices of 'm', not 2",
+        "IRAtomic",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRAtomic("t", "add", "m", [one()], one())),
+    ),
+    (
+        "the parameter 'n' is assigned",
+        "IRAtomic",
+        "body[0].body[0]",
+        "lowered",
+        lambda: typed(ir.IRAtomic("n", "add", "m", [one(), one()], one())),
+    ),
+    (
+        "bits as another type before decomposition",
+        "IRBitcast",
+        "body[0].body[0].value",
+        "lowered",
+        lambda: valued(ir.IRBitcast(one(), DTYPES["f64"]), DTYPES["f64"]),
     ),
     (
         "'b' is no array parameter",
@@ -542,6 +640,48 @@ BROKEN: list[tuple[str, str, str, str, Make]] = [
         lambda: valued(ir.IRCast(one(), bool_), bool_),
     ),
     (
+        "'~' of f32",
+        "IRUnaryOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRUnaryOp("~", ir.IRConstant(1.0, f32), f32), f32),
+    ),
+    (
+        "the right operand is i64, not bool",
+        "IRBoolOp",
+        "body[0].body[0].value",
+        "typed",
+        lambda: valued(ir.IRBoolOp("or", ir.IRConstant(True, bool_), one(), bool_), bool_),
+    ),
+    (
+        "value is i8 where 'm' has i64",
+        "IRAtomic",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(ir.IRAtomic("t", "add", "m", [one(), one()], one(1, i8))),
+    ),
+    (
+        "compare is i8 where 'm' has i64",
+        "IRAtomic",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(ir.IRAtomic("t", "cas", "m", [one(), one()], one(), one(1, i8))),
+    ),
+    (
+        "'t' is i64, not f32",
+        "IRAtomic",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(ir.IRAtomic("t", "add", "x", [one()], ir.IRConstant(1.0, f32))),
+    ),
+    (
+        "index 0 is i8, not i64",
+        "IRAtomic",
+        "body[0].body[0]",
+        "typed",
+        lambda: typed(ir.IRAtomic("t", "add", "m", [one(1, i8), one()], one())),
+    ),
+    (
         "i64 where 'x' has f32",
         "IRArrayLoad",
         "body[0].body[0].value",
@@ -694,6 +834,26 @@ def test_an_unknown_kind_is_found() -> None:
         verify_ir(valued(Strange()), "lowered")
 
 
+def test_bits_keep_their_width() -> None:
+    bits = valued(ir.IRBitcast(one(1, i32), DTYPES["f64"]), DTYPES["f64"])
+    with pytest.raises(IRVerificationError, match="the bits of i32 as f64"):
+        verify_ir(bits, "decomposed")
+
+
+def test_a_kernel_has_no_return() -> None:
+    assert not [kind for kind in ir.CHILD_FIELDS if "Return" in kind.__name__]
+    for value in ("", " 3"):
+        with pytest.raises(CompileError, match="a kernel returns nothing"):
+            lowered(f"return{value}", "x: i64[:]")
+
+
+def test_types_come_before_optimization() -> None:
+    order = "lowered resolved inferred typed localized optimized decomposed packed"
+    assert order.split() == list(STAGES)
+    reached = [stage for _, stage in PASSES]
+    assert list(dict.fromkeys(reached)) == list(STAGES[1:-1])
+
+
 def test_an_unknown_stage_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="lowered, resolved"):
         verify_ir(typed(assign(one())), "cooked")
@@ -712,6 +872,74 @@ def test_loops_may_be_left_and_continued() -> None:
 def test_the_host_keeps_operators_of_its_own() -> None:
     extent = ir.IRBinOp("//", name("n"), one(2), i64)
     verify_ir(kernel([scalar("n")], [], extents=[extent]), "decomposed")
+
+
+@pytest.fixture
+def broken_pass(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """After type inference a fault of tack's own; gives the stages that are verified."""
+    verified: list[str] = []
+
+    def forget(function: ir.IRFunction) -> ir.IRFunction:
+        function.params[0].dtype = None
+        return function
+
+    def watched(function: ir.IRFunction, stage: str) -> ir.IRFunction:
+        verified.append(stage)
+        return verify_ir(function, stage)
+
+    monkeypatch.setattr(pipeline, "PASSES", (*PASSES[:2], (forget, "typed"), *PASSES[3:]))
+    monkeypatch.setattr(pipeline, "verify_ir", watched)
+    return verified
+
+
+def test_at_a_call_it_is_the_cause_of_a_runtime_error(
+    broken_pass: list[str],
+    load: Callable[[str], ModuleType],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TACK_CACHE_DIR", str(tmp_path / "cache"))
+    compiled: list[object] = []
+    for tool in (LlvmCompiler, CCompiler):
+        monkeypatch.setattr(tool, "compile", lambda *given: compiled.append(given))
+    module = load(
+        """
+        @tack.kernel
+        def kernel(x):
+            for i in range(1):
+                x[i] = 5
+        """
+    )
+    x = np.zeros(1)
+    for _ in range(2):  # and nothing is remembered
+        with pytest.raises(RuntimeError, match="a fault of tack's own") as caught:
+            module.kernel(x)
+        cause = caught.value.__cause__
+        assert isinstance(cause, IRVerificationError)
+        assert (cause.stage, cause.path) == ("typed", "params[0]")
+        assert cause.kernel == f"{module.__name__}:kernel"
+    assert broken_pass == ["lowered", "resolved", "inferred", "typed"] * 2
+    assert not compiled
+    assert x[0] == 0
+    entries = [each for each in (tmp_path / "cache").rglob("*") if each.is_file()]
+    assert not [each for each in entries if b"kernel" in each.read_bytes()]
+
+
+def test_a_variant_is_verified_on_its_way_and_a_warm_call_is_not(
+    load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TACK_CACHE_DIR", str(tmp_path / "cache"))
+    stages: list[str] = []
+    for module in (pipeline, compile_):
+        monkeypatch.setattr(module, "verify_ir", lambda f, stage: stages.append(stage) or f)
+    kernel = load("@tack.kernel\ndef kernel(x):\n    for i in range(1):\n        x[i] += 5").kernel
+    x = np.zeros(1)
+    kernel(x)
+    assert list(dict.fromkeys(stages)) == list(STAGES)
+    stages.clear()
+    kernel(x)
+    assert x[0] == 10
+    assert stages == []
 
 
 def test_the_passes_reach_their_stages() -> None:

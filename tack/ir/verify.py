@@ -21,6 +21,7 @@ from tack.ir.nodes import (
     IRAssign,
     IRAtomic,
     IRBinOp,
+    IRBitcast,
     IRBoolOp,
     IRBreak,
     IRCall,
@@ -224,7 +225,7 @@ class _Verifier:
             self.binds(statement, statement.var, path, bound)
         elif isinstance(statement, IRLocalArray):
             self.makes(statement, path)
-        elif isinstance(statement, IRArrayStore | IRAtomic):
+        if isinstance(statement, IRArrayStore | IRAtomic):
             self.uses(statement, path)
         loops = in_loop or isinstance(statement, IRSequentialFor | IRWhile)
         for place, statements in lists:
@@ -242,6 +243,9 @@ class _Verifier:
             raise self.fail(statement, path, f"{statement.array!r} is no local array")
         if statement.array in self.made:
             raise self.fail(statement, path, f"{statement.array!r} is made twice")
+        dims = self.function.local_arrays[statement.array].dims
+        if not all(type(dim) is int and dim > 0 for dim in dims):
+            raise self.fail(statement, path, f"the size of {statement.array!r} is not known")
         self.made.add(statement.array)
 
     def uses(self, node: IRArrayLoad | IRArrayStore | IRAtomic, path: str) -> None:
@@ -366,6 +370,11 @@ def _check_stride(verifier: _Verifier, node: IRStride) -> Iterator[str]:
         yield "a stride before the indices are packed"
 
 
+def _check_bitcast(verifier: _Verifier, _: IRBitcast) -> Iterator[str]:
+    if not verifier.reached("decomposed"):
+        yield "bits as another type before decomposition"
+
+
 def _check_constant(verifier: _Verifier, node: IRConstant) -> Iterator[str]:
     if type(node.value) not in (bool, int, float):
         yield f"a constant holds {type(node.value).__name__}"
@@ -390,5 +399,6 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRAtomic: _check_atomic,
     IRDimSize: _check_dim_size,
     IRStride: _check_stride,
+    IRBitcast: _check_bitcast,
     IRConstant: _check_constant,
 }
