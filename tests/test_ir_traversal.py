@@ -10,6 +10,7 @@ from ir_building import array, kernel, lowered, name, scalar
 from tack.ir import nodes as ir
 from tack.ir.nodes import CHILD_FIELDS
 from tack.ir.positions import Positions
+from tack.ir.printer import _WRITERS
 from tack.ir.traversal import (
     LIST_ROLES,
     assigned_names,
@@ -21,8 +22,9 @@ from tack.ir.traversal import (
     walk_ir,
     walk_paths,
 )
-from tack.model.dtypes import i64
-from tack.model.errors import Position
+from tack.ir.verify import verify_ir
+from tack.model.dtypes import DType, i64
+from tack.model.errors import IRVerificationError, Position
 
 
 def constant(value: int) -> ir.IRConstant:
@@ -47,6 +49,15 @@ def test_every_kind_is_in_the_table_with_fields_that_it_has() -> None:
         names = {field.name for field in dataclasses.fields(kind)}
         assert {field for field, _ in fields} <= names
         assert {role for _, role in fields} <= {*LIST_ROLES, "expr", "optional_expr"}
+
+
+def test_every_kind_is_a_slotted_dataclass_with_plain_attributes() -> None:
+    for kind in CHILD_FIELDS:
+        assert "__slots__" in vars(kind)
+        names = {field.name for field in dataclasses.fields(kind)}
+        assert names == set(kind.__slots__)  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError):
+            object.__new__(kind).another = 1  # type: ignore[attr-defined]
 
 
 def test_no_field_that_holds_nodes_is_missing_from_the_table() -> None:
@@ -90,6 +101,47 @@ def test_walk_is_preorder_in_order_of_evaluation() -> None:
 def test_children_name_their_place() -> None:
     load = ir.IRArrayLoad("x", [constant(0), constant(1)])
     assert [path for path, _ in children(load)] == ["indices[0]", "indices[1]"]
+
+
+def test_types_tables_and_positions_are_no_children() -> None:
+    body = [ir.IRLocalArray("b"), ir.IRArrayStore("b", [constant(0)], name("t"))]
+    function = kernel(
+        [array("x", i64, 3)],
+        [ir.IRAssign("t", constant(1), i64), *body],
+        locals={"t": i64},
+        local_arrays={"b": ir.LocalArray(i64, (2,))},
+    )
+    function.positions.put(function.body[0], Position("k.py", 3, 4, 5, "    x = 1", "k"))
+    assert all(isinstance(node, ir.IRNode) for node in walk_ir(function))
+    assert [type(node).__name__ for node in walk_ir(function)] == [
+        *("IRFunction", "IRParam", "IRParallelFor", "IRConstant", "IRAssign", "IRConstant"),
+        *("IRLocalArray", "IRArrayStore", "IRConstant", "IRName"),
+    ]
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Between(ir.Expression):
+    """A kind that only the table knows."""
+
+    low: ir.Expression
+    notes: list[ir.Expression]
+    high: ir.Expression | None = None
+    dtype: DType | None = None
+
+
+def test_whoever_follows_children_reads_the_table_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = (("low", "expr"), ("high", "optional_expr"))
+    monkeypatch.setitem(CHILD_FIELDS, Between, fields)
+    tree = Between(constant(1), [constant(2)], dtype=i64)
+    assert list(walk_ir(tree)) == [tree, tree.low]
+    copied = transform_ir(tree, increment, copy_nodes=True)
+    assert isinstance(copied, Between)
+    assert (str(copied.low), str(tree.low)) == ("2:i64", "1:i64")
+    assert copied.notes[0] is tree.notes[0]
+    tree.high = name("q")
+    with pytest.raises(IRVerificationError, match="'q' is read before") as caught:
+        verify_ir(kernel([], [ir.IRAssign("t", tree, i64)]), "lowered")
+    assert caught.value.path == "body[0].body[0].value.high"
 
 
 def test_a_shared_expression_is_visited_at_each_occurrence() -> None:
@@ -193,6 +245,20 @@ def test_replacements_and_copies_keep_positions() -> None:
     assert positions.get(tree.left) is place
 
 
+def test_a_rewrite_keeps_what_it_does_not_change() -> None:
+    function = kernel([scalar("n")], [ir.IRAssign("t", total(name("n"), constant(2)), i64)])
+    place = Position("k.py", 3, 4, 5, "    x = 1", "k")
+    for node in walk_ir(function):
+        function.positions.put(node, place)
+    before = list(walk_ir(function))
+    transform_ir(function, lambda node: constant(3) if str(node) == "2:i64" else None)
+    after = list(walk_ir(function))
+    assert [one is other for one, other in zip(before, after, strict=True)].count(False) == 1
+    kept = [node for node in after if node in before]
+    assert all(function.positions.get(node) is place for node in kept)
+    assert [node.dtype for node in kept if isinstance(node, ir.IRName)] == [i64]
+
+
 def test_a_copied_function_has_tables_of_its_own() -> None:
     function = kernel([], [ir.IRAssign("a", constant(0))], locals={"a": i64})
     copied = copy_tree(function)
@@ -222,6 +288,28 @@ def test_names_and_statements_are_listed_in_order() -> None:
         "IRAssign",
         "IRArrayStore",
     ]
+
+
+def test_every_kind_prints_all_that_it_holds() -> None:
+    assert set(_WRITERS) == set(CHILD_FIELDS)
+    function = lowered(
+        """
+        b = tack.local_array(tack.i64, 4)
+        while n > 3 and not x[i] == 2:
+            b[0] = tack.atomic_cas(x, i, 1, -n)
+            for k in range(1, n, 2):
+                x.flat[k] = min(b[k], 5) if n < x.shape[0] else int(x[0] / 2)
+                if k == 4:
+                    break
+                else:
+                    continue
+        """.replace("\n        ", "\n"),
+        "x: i64[:], n: i64",
+    )
+    texts = [(str(node), [str(each) for _, each in children(node)]) for node in walk_ir(function)]
+    for whole, parts in texts:
+        for line in "\n".join(parts).splitlines():
+            assert line in whole
 
 
 def test_printing_is_deterministic_and_has_types() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ir_building import kernel, lowered, prepared
 
 from tack.ir import nodes as ir
+from tack.ir.traversal import walk_ir
 from tack.ir.verify_types import TYPE_CHECKS
 from tack.model.dtypes import DTYPES, DType, bool_, f32, i64
 from tack.passes import arithmetic
@@ -131,6 +132,15 @@ def test_constants_and_copies_go_where_they_are_read() -> None:
     assert optimized("a = n\nb = a\nc = 2 * 3\nx[b] = c", "x: u8[:], n: i64") == ["x[n] = 6:u8"]
 
 
+def test_a_copy_is_a_node_of_its_own_that_no_later_rewrite_shares() -> None:
+    body = "a = n\nb = 7\nx[a] = a + b\nx[b] = a * b"
+    function = prepared(lowered(body, "x: i64[:], n: i64"), "optimized")
+    nodes = list(walk_ir(function))
+    assert sum(str(node) == "n" for node in nodes) == 3
+    assert sum(str(node) == "7:i64" for node in nodes) == 3
+    assert len(set(map(id, nodes))) == len(nodes)
+
+
 def test_not_past_a_change_of_what_was_copied() -> None:
     body = "a = n + 1\nb = a\na = a + 1\nx[b] = a"
     assert "b: i64 = a" in optimized(body, "x: i64[:], n: i64")
@@ -208,6 +218,13 @@ def test_a_guarded_load_stays_in_its_guard() -> None:
         "    t: u8 = x[n]",
         "    x[0:i64] = t",
     ]
+
+
+def test_nothing_leaves_a_loop_that_may_not_run_or_may_change_it() -> None:
+    body = "t = 0\nfor k in range(n):\n    t = x[5]\nx[0] = t"
+    assert "    t: i64 = x[5:i64]" in optimized(body, "x: i64[:], n: i64")
+    body = "t = 0\nwhile t < n:\n    t = x[5]\n    x[5] = t + 1\nx[0] = t"
+    assert "    t: i64 = x[5:i64]" in optimized(body, "x: i64[:], n: i64")
 
 
 def test_a_load_stays_before_the_store() -> None:
