@@ -335,6 +335,96 @@ def test_a_function_of_the_object_may_take_the_object(load) -> None:
     assert run(module.kernel, module.Holder(np.arange(4.0))) == [5, 6, 7, 8]
 
 
+def test_the_identity_of_a_function_selects_its_body(load) -> None:
+    """Functions of one name and one text, with other captures; no registry could tell them."""
+    module = load(
+        """
+        def make(number):
+            factor = tack.constant(number)
+
+            @tack.func
+            def helper(x):
+                return x * factor
+
+            return helper
+
+        two, three = make(2), make(3)
+        again = two
+
+        @tack.device_class
+        class Holder:
+            def __init__(self):
+                self.helper = make(5)
+
+        @tack.kernel
+        def kernel(obj, out):
+            for i in range(1):
+                out[0] = two(1) + three(10) + again(100) + obj.helper(1000)
+        """
+    )
+    assert run(module.kernel, module.Holder())[0] == 2 + 30 + 200 + 5000
+
+
+def test_methods_give_several_results_and_vectors(load) -> None:
+    module = load(
+        """
+        @tack.device_class
+        class Holder:
+            def __init__(self, scale):
+                self.scale = scale
+
+            @tack.func
+            def both(self, x, y):
+                if x > y:
+                    return tack.f64x2(x, y), x
+                return tack.f64x2(y, x) * self.scale, y
+
+        @tack.kernel
+        def kernel(obj, out):
+            for i in range(1):
+                pair, most = obj.both(3.0, 1.0)
+                other, _ = obj.both(1.0, 2.0)
+                out[0], out[1] = pair
+                out[2], out[3] = most, other.x
+        """
+    )
+    assert run(module.kernel, module.Holder(10)) == [3, 1, 3, 20]
+
+
+def test_local_arrays_are_aliased_in_methods_and_none_is_assigned(load) -> None:
+    text = """
+        @tack.device_class
+        class Holder:
+            @tack.func
+            def fill(self, points, n):
+                for k in range(n):
+                    points[k] = k + self.start
+                self.double(points, n)
+
+            @tack.func
+            def double(self, them, n):
+                for k in range(n):
+                    them[k] *= 2
+
+        @tack.kernel
+        def kernel(obj, out):
+            for i in range(1):
+                a = tack.local_array(tack.f64, 4)
+                obj.fill(a, 3)
+                for k in range(4):
+                    out[k] = a[k]
+    """
+    module = load(text)
+    holder = module.Holder()
+    holder.start = 5
+    assert run(module.kernel, holder) == [10, 12, 14, 0]
+    assigned = load(text.replace("them[k] *= 2", "them = 2"))
+    holder = assigned.Holder()
+    holder.start = 5
+    with pytest.raises(CompileError, match="'them' is an array; it cannot be assigned a value"):
+        assigned.kernel(holder, np.zeros(4))
+
+
 def test_a_shadowed_builtin_is_the_method(load) -> None:
     module = load(
         """

@@ -244,6 +244,121 @@ def test_a_class_that_is_collected_retires_its_variants(load) -> None:
         assert _core.templated_count(kernel) == 0
 
 
+def test_a_nested_class_that_is_collected_retires_the_variants(load) -> None:
+    kernel = load(HOLDER.replace("obj.k", "obj.inner.value()")).kernel
+    holder = load(HOLDER).Holder()
+    make = load(
+        """
+        def make():
+            @tack.device_class
+            class Inner:
+                @tack.func
+                def value(self):
+                    return 3
+
+            return Inner
+        """
+    ).make
+    out = np.zeros(1)
+    for _ in range(3):
+        holder.inner = make()()
+        kernel(holder, out)
+        assert out[0] == 3
+        assert _core.templated_count(kernel) == 1
+        del holder.inner
+        gc.collect()
+        assert _core.templated_count(kernel) == 0
+
+
+def test_the_paths_and_classes_of_nested_templates_are_in_the_key(load) -> None:
+    module = load(
+        """
+        @tack.device_class
+        class Outer:
+            pass
+
+        @tack.device_class
+        class One:
+            @tack.func
+            def value(self):
+                return 1
+
+        class Two(One):
+            @tack.func
+            def value(self):
+                return 2
+
+        @tack.kernel
+        def kernel(obj, out):
+            for i in range(1):
+                out[0] = obj.a.value() * 10 + obj.b.value()
+        """
+    )
+    outer, out = module.Outer(), np.zeros(1)
+    kinds = (module.One, module.Two)
+    for count, (a, b) in enumerate([(a, b) for a in kinds for b in kinds], 1):
+        outer.a, outer.b = a(), b()
+        module.kernel(outer, out)
+        assert out[0] == (1 + (a is module.Two)) * 10 + 1 + (b is module.Two)
+        assert _core.templated_count(module.kernel) == count
+    outer.c = module.One()
+    module.kernel(outer, out)
+    assert _core.templated_count(module.kernel) == 5
+
+
+def test_dtype_rank_and_layout_of_an_array_are_in_the_key_and_its_extents_are_not(load) -> None:
+    module = load(
+        """
+        @tack.device_class
+        class Holder:
+            pass
+
+        @tack.kernel
+        def kernel(obj, out):
+            for i in range(1):
+                out[0] = obj.data.ndim * 10 + obj.data.flat[1]
+        """
+    )
+    holder, out = module.Holder(), np.zeros(1)
+    plain = np.arange(6.0)
+    kinds = [plain, plain.astype(np.float32), plain.reshape(2, 3), plain.reshape(3, 2).T]
+    for count, data in enumerate(kinds, 1):
+        for each in (data, data[:2].copy() if data.flags.c_contiguous else data):
+            holder.data = each
+            module.kernel(holder, out)
+            assert out[0] == each.ndim * 10 + each.flat[1]
+        assert _core.templated_count(module.kernel) == count
+
+
+def test_aliasing_and_alignment_choose_an_entry_point_and_not_a_variant(load) -> None:
+    module = load(
+        """
+        @tack.device_class
+        class Holder:
+            pass
+
+        @tack.kernel
+        def kernel(obj, out):
+            for i in range(3):
+                out[i] = obj.data[i] + 1
+        """
+    )
+    memory, holder = np.zeros(9), module.Holder()
+    given = [
+        (memory[:3], memory[4:7]),  # apart
+        (memory[:3], memory[:3]),  # the same
+        (memory[1:4], memory[5:8]),  # at addresses that no vector would be aligned to
+        (memory[::2][:3].copy(), memory[3:6]),
+    ]
+    for data, out in given:
+        memory[:] = np.arange(9)
+        holder.data = data
+        wanted = data + 1
+        module.kernel(holder, out)
+        assert list(out) == list(wanted)
+    assert _core.templated_count(module.kernel) == 1
+
+
 # --- by content
 
 METHODS = """
@@ -299,9 +414,9 @@ def test_an_edited_comment_hits(load) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("helper(x) + 1", "helper(x) + 2"),
-        ("x * FACTOR", "x / FACTOR"),
-        ("constant(2.0", "constant(3.0"),
+        pytest.param("helper(x) + 1", "helper(x) + 2", id="a method of a base"),
+        pytest.param("x * FACTOR", "x / FACTOR", id="a callee two levels down"),
+        pytest.param("constant(2.0", "constant(3.0", id="a constant that a callee reads"),
         ("k = 1", "k = 1.0"),
         ("k = 1", "k = 1\n        m = 2"),
         ("k = 1", "k = 1\n        tack_extents = ('k',)"),

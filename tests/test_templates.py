@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import ml_dtypes
@@ -130,6 +131,53 @@ def test_an_override_replaces_a_method(load) -> None:
     assert out[0] == 2
     module.kernel(module.Lower(), out)
     assert out[0] == 3
+
+
+def test_methods_are_found_along_the_mro(load) -> None:
+    case = Case(
+        load,
+        """
+        @tack.func
+        def value(self):
+            return 1
+        """,
+        """
+        class Left(Holder):
+            @tack.func
+            def value(self):
+                return 2
+
+        class Right(Holder):
+            @tack.func
+            def value(self):
+                return 3
+
+            @tack.func
+            def ten_times(self):
+                return self.value() * 10
+
+        class LeftFirst(Left, Right):
+            pass
+
+        class RightFirst(Right, Left):
+            pass
+        """,
+    )
+    module = case.module("out[0], out[1] = obj.value(), obj.ten_times()")
+    out = np.zeros(4)
+    for cls, expected in ((module.LeftFirst, 2), (module.RightFirst, 3)):
+        module.kernel(cls(), out)
+        assert list(out[:2]) == [expected, expected * 10]
+
+
+def test_methods_are_collected_when_a_kernel_is_lowered(load) -> None:
+    case = Case(load, "pass", "@tack.func\ndef late(self, x):\n    return x + self.n")
+    module = case.module("out[0] = obj.value(1)")
+    module.Holder.value = module.late
+    holder, out = module.Holder(), np.zeros(4)
+    holder.n = 5
+    module.kernel(holder, out)
+    assert out[0] == 6
 
 
 def test_an_undecorated_subclass_is_still_a_template(load) -> None:
@@ -545,7 +593,36 @@ def test_arrays_are_flattened_by_name_and_then_the_scalars(load) -> None:
     signature = tack.explain(module.kernel, outer, outer, np.zeros(5)).signature
     text = f"{module.__name__}:Outer(factor: i64, inner: {module.__name__}:Inner(data: f64[:], "
     assert signature.startswith(text + "shift: i64, scale=2)), ")
-    assert [line for line in module.kernel.ir(signature).splitlines() if "kernel" in line]
+
+
+def test_flattened_parameters_are_appended_from_the_last_template_to_the_first(load) -> None:
+    module = load(
+        """
+        @tack.device_class
+        class Inner:
+            pass
+
+        @tack.device_class
+        class Outer:
+            pass
+
+        @tack.kernel
+        def kernel(first, n, second, out):
+            for i in range(1):
+                out[0] = first.b[0] + first.inner.a[0] + first.z + first.c + first.inner.y
+                out[1] = second.b[0] + second.z + n
+        """
+    )
+    first, second = module.Outer(), module.Outer()
+    first.inner = module.Inner()
+    first.z, first.b, first.c, second.z, second.b = 1, np.ones(1), 2, 3, np.ones(1)
+    first.inner.y, first.inner.a = 4, np.ones(1)
+    signature = tack.explain(module.kernel, first, 5, second, np.zeros(2)).signature
+    head = module.kernel.ir(signature).splitlines()[0]
+    assert re.findall(r"([\w.]+): ", head) == [
+        *("n", "out", "second.b", "second.z"),
+        *("first.b", "first.inner__a", "first.c", "first.inner__y", "first.z"),
+    ]
 
 
 def test_a_cycle_is_a_type_error_with_its_path(load) -> None:
