@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from ir_building import lowered, prepared
 
+import tack
 from tack.ir import nodes as ir
 from tack.ir.traversal import statements_of, walk_ir
-from tack.model.dtypes import i64
+from tack.model.dtypes import DTYPES, i64, numpy_name
 from tack.model.errors import CompileError
 
 SIGNED = ["i8", "i16", "i32", "i64"]
@@ -369,6 +371,29 @@ def test_an_extent_is_an_integer_that_i64_holds() -> None:
 
 PAGE = Path(__file__).parents[1] / "docs" / "arithmetic.md"
 ROW = re.compile(r"^\| `([^|]+)` \| `([^|]+)` \| (\w+) \|$", re.MULTILINE)
+
+
+PLAIN_ROW = re.compile(r"^\| `([^|]+)` \| `([^|]+)` \| (\w+) \| (\w+) \|$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("expression", "signature", "expected", "plain"),
+    PLAIN_ROW.findall(PAGE.read_text(encoding="utf-8")),
+)
+def test_plain_python_promotes_as_numpy_does(
+    expression: str, signature: str, expected: str, plain: str
+) -> None:
+    names = [each.split(": ") for each in signature.split(", ")]
+    given = {name: np.dtype(numpy_name(DTYPES[dtype])).type(3) for name, dtype in names}
+    try:
+        found = type(eval(expression, given)).__name__
+    except OverflowError as error:
+        found = type(error).__name__
+    assert found.removesuffix("_") == plain
+    assert local_types(f"value = {expression}", signature)["value"] == expected
+    cast = re.sub(r"[ab]", rf"tack.{expected}(\g<0>)", expression)
+    assert local_types(f"value = {cast}", signature)["value"] == expected
+    assert type(eval(cast, given | {"tack": tack})).__name__ == numpy_name(DTYPES[expected])
 
 
 @pytest.mark.parametrize(
