@@ -5,6 +5,8 @@ scope        what code can name at a point
 expressions  expressions of a family of types
 statements   control flow, assignments, stores
 functions    device functions
+objects      objects of device classes, and their classes
+vectors      vectors and matrices
 kernels      the whole program: `draw()` gives one from a seed
 pairs        which constructs occurred inside which
 module       importing a program's text

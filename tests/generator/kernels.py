@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from .expressions import Choose, Expressions
 from .functions import Written, write_function
-from .objects import Holder, class_text, instances
+from .objects import Objects
 from .program import Argument, Buffer, Numbers, Program, View, numpy_dtype
-from .scope import DTYPES_OF, Array, Object, Scope, Shape, Variable, VectorVariable
+from .scope import DTYPES_OF, Array, Scope, Shape, Variable, VectorVariable
 from .statements import Place, Statements, indent
 from .vectors import type_name
 
@@ -53,12 +53,12 @@ class _Kernel:
         self.scope = Scope()
         self.buffers: list[Buffer] = []
         self.parameters: list[_Parameter] = []
-        self.holders: list[Holder] = []
+        self.objects = Objects(self.expressions, self.scope)
 
     def program(self) -> Program:
         """The program."""
         self.expressions.careless = self.chance(6)
-        self._holders()
+        self.objects.draw()
         self._scalars()
         self._vectors()
         for _ in range(self.number(0, 2)):
@@ -70,7 +70,7 @@ class _Kernel:
         for each in self.parameters:
             if each.array is not None:
                 self.scope.add(each.array)
-        self._reach(tuple(indices))
+        self.objects.reach(tuple(indices))
         functions = [
             write_function(f"helper_{at}", self.statements, self.scope)
             for at in range(self.number(0, 5))
@@ -82,7 +82,7 @@ class _Kernel:
             f"{each.name}: {each.annotation}" if each.annotation else each.name
             for each in arguments
         )
-        lines = ["import tack", "", *constants, "", "", *self._definitions(functions)]
+        lines = ["import tack", "", *constants, "", "", *self.objects.definitions(functions)]
         lines += ["@tack.kernel", f"def kernel({signature}):", *indent(before), f"    {header}"]
         lines += indent(indent(body))
         given = tuple(each.argument for each in arguments)
@@ -90,73 +90,14 @@ class _Kernel:
 
     def _arguments(self, functions: list[Written]) -> list[_Parameter]:
         """The parameters, in another order than that in which they were thought of."""
-        held = [each for each in functions if each.function.call == "held"]
-        for holder in self.holders:
-            for each in self.parameters:
-                owner, _, name = each.name.rpartition(".")
-                if owner == holder.path:
-                    holder.values[name] = each.argument
-        made = instances(self.holders, held)
         found = [each for each in self.parameters if "." not in each.name]
+        attributes = [(each.name, each.argument) for each in self.parameters if "." in each.name]
+        made = self.objects.arguments(attributes, functions)
         found += [_Parameter(name, each) for name, each in made.items()]
         for at in range(len(found) - 1):
             other = self.number(at, len(found) - 1)
             found[at], found[other] = found[other], found[at]
         return found
-
-    # Objects.
-
-    def _holders(self) -> None:
-        """The objects that parameters may be attributes of, one of them perhaps within another."""
-        paths = self.pick([[], [], ["grid"], ["grid", "grid.inner"], ["grid", "grid.inner", "it"]])
-        for path in paths:
-            cls = path.rpartition(".")[2].capitalize()
-            self.scope.taken.add(path.partition(".")[0])
-            holder = Holder(cls, path)
-            for at in range(self.number(0, 2)):
-                self._class_constant(holder, f"{cls.upper()}_{at}")
-            self.holders.append(holder)
-
-    def _class_constant(self, holder: Holder, name: str) -> None:
-        """A number of the class, or of the object in its place."""
-        family = self.pick(["I", "F"])
-        value: int | float = self.number(0, 9) if family == "I" else self.pick([0.5, 0.1, -0.0])
-        weak = self.chance(50)
-        dtype = self.pick(DTYPES_OF[family])
-        holder.constants.append(
-            f"{name} = {value}" if weak else f"{name} = tack.constant({value}, tack.{dtype})"
-        )
-        if self.chance(20):
-            holder.values[name], weak = value + 1, True
-        self.scope.variables.append(Variable(f"{holder.path}.{name}", family, weak, writable=False))
-
-    def _home(self, name: str) -> str:
-        """A parameter's name, or that of an attribute."""
-        if self.holders and self.chance(60):
-            return f"{self.pick(self.holders).path}.{name}"
-        return name
-
-    def _reach(self, own: tuple[str, ...]) -> None:
-        """The objects with what the iteration owns of them."""
-        for each in self.holders:
-            arrays = [a for a in self.scope.arrays if a.own and a.name.startswith(f"{each.path}.")]
-            self.scope.objects.append(Object(each.cls, each.path, own if arrays else ()))
-
-    def _definitions(self, functions: list[Written]) -> list[str]:
-        """The device functions and the classes."""
-        lines: list[str] = []
-        for each in functions:
-            if each.function.call not in ("method", "static"):
-                lines += [*each.lines, ""]
-        for holder in self.holders:
-            methods = [
-                each
-                for each in functions
-                if each.function.owner == holder.cls and each.function.call in ("method", "static")
-            ]
-            count = self.number(0, len(methods))
-            lines += class_text(holder, methods[count:], methods[:count]).split("\n")
-        return lines
 
     def _buffer(self, dtype: str, count: int) -> int:
         self.buffers.append(Buffer(dtype, count, self.number(0, 2**16)))
@@ -175,7 +116,7 @@ class _Kernel:
             else:
                 dtype, annotation = {"i64": "i64", "float": "f32", "bool": "bool"}[kind], ""
                 family = "B" if kind == "bool" else family_of(dtype)
-            name = name if annotation else self._home(name)
+            name = name if annotation else self.objects.home(name)
             self.parameters.append(_Parameter(name, self._scalar(dtype), annotation))
             writable = self.chance(30) and "." not in name
             self.scope.variables.append(Variable(name, family, writable=writable))
@@ -275,8 +216,11 @@ class _Kernel:
         return found
 
     def _header(self, dims: int, names: list[str]) -> tuple[int, str, list[str], list[int]]:
-        if self.holders and self.chance(20):
-            return self._over(self.pick(self.holders), dims, names)
+        over = self.objects.loop(dims, names)
+        if over is not None:
+            header, attributes, extents = over
+            self.parameters += [_Parameter(*each) for each in attributes.items()]
+            return dims, header, names, extents
         if dims > 1:
             most = {2: 4, 3: 3}[dims]
             bounds = [self._bound(most) for _ in range(dims)]
@@ -296,20 +240,6 @@ class _Kernel:
                 start, step = self.number(0, 2), self.number(1, 3)
                 header = f"for {names[0]} in range({start}, {text}, {step}):"
                 return 1, header, names, [max(end, 0)]
-
-    def _over(
-        self, holder: Holder, dims: int, names: list[str]
-    ) -> tuple[int, str, list[str], list[int]]:
-        """A loop over an object: with an index for each of its extents, or one for all of them."""
-        count = dims if dims > 1 else self.number(1, 2)
-        sizes = [self.number(0, 4) for _ in range(count)]
-        holder.extents = tuple(self.scope.fresh(each) for each in ("nx", "ny", "nz")[:count])
-        for name, size in zip(holder.extents, sizes, strict=True):
-            self.parameters.append(_Parameter(f"{holder.path}.{name}", size))
-            self.scope.variables.append(Variable(f"{holder.path}.{name}", "I", writable=False))
-        if dims == 1:
-            sizes = [sizes[0] * (sizes[1] if count > 1 else 1)]
-        return dims, f"for {', '.join(names)} in {holder.path}:", names, sizes
 
     def _bound(self, most: int) -> tuple[str, int]:
         """An integer expression that the host can compute, and what it is at most."""
@@ -423,7 +353,7 @@ class _Kernel:
         if array.element:
             annotation = f"tack.Array[tack.{type_name(view.dtype, array.element)}]"
         else:
-            name = self._home(name)
+            name = self.objects.home(name)
         array = replace(array, name=name, strided=view.strides is not None)
         self.parameters.append(_Parameter(name, view, annotation, array))
 
