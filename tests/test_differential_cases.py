@@ -205,6 +205,145 @@ CASES: dict[str, tuple[tuple[Any, ...], str, list[int]]] = {
         """,
         [1, 1, 1, 0],
     ),
+    "operands, arguments and elements of a tuple are evaluated from left to right": (
+        (),
+        """
+        @tack.func
+        def log(x, k):
+            x[7] = x[7] * 10 + k
+            return k
+
+        @tack.func
+        def first(a, b, c=0):
+            return a
+
+        def kernel(x):
+            for i in range(1):
+                x[0] = log(x, 1) + log(x, 2) * log(x, 3)
+                x[1] = first(log(x, 4), c=log(x, 5), b=log(x, 6))
+                x[2], x[3] = log(x, 7), log(x, 8)
+                x[4] = x[7]
+        """,
+        [7, 4, 7, 8, 12345678],
+    ),
+    "a chained comparison evaluates its middle once, and the rest only if it is needed": (
+        (),
+        """
+        @tack.func
+        def log(x, k):
+            x[7] = x[7] * 10 + k
+            return k
+
+        def kernel(x):
+            for i in range(1):
+                x[0] = log(x, 1) < log(x, 2) < log(x, 3)
+                x[1] = log(x, 5) < log(x, 4) < log(x, 6)
+                x[2] = x[7]
+        """,
+        [1, 0, 12354],
+    ),
+    "and, or and a choice evaluate only what they choose": (
+        (3,),
+        """
+        @tack.func
+        def log(x, k):
+            x[7] = x[7] * 10 + k
+            return k
+
+        def kernel(x, n):
+            for i in range(1):
+                x[0] = log(x, 1) > 5 and log(x, 2) > 0
+                x[1] = log(x, 3) > 0 or log(x, 4) > 0
+                x[2] = log(x, 5) if log(x, n) > 2 else log(x, 6)
+                x[3] = x[7]
+        """,
+        [0, 1, 5, 1335],
+    ),
+    "an augmented assignment evaluates its index once, before the right side": (
+        (),
+        """
+        @tack.func
+        def log(x, k):
+            x[7] = x[7] * 10 + k
+            return k
+
+        def kernel(x):
+            for i in range(1):
+                x[log(x, 2)] += log(x, 3)
+                x[0] = x[7]
+        """,
+        [23, 0, 3],
+    ),
+    "a while condition is evaluated every round, and range once on entry": (
+        (3,),
+        """
+        @tack.func
+        def log(x, k):
+            x[7] = x[7] * 10 + k
+            return k
+
+        def kernel(x, n):
+            for i in range(1):
+                k = 0
+                while k < log(x, 2):
+                    k += 1
+                x[0] = x[7]
+                x[7] = 0
+                for k in range(log(x, 1), log(x, n)):
+                    n = 9
+                    x[1] += k
+                x[2] = x[7]
+        """,
+        [222, 3, 13],
+    ),
+    "a local set before a nested loop belongs to its iteration": (
+        (),
+        """
+        def kernel(x):
+            for i in range(4):
+                total = i
+                for k in range(3):
+                    total += k
+                x[i] = total
+        """,
+        [3, 4, 5, 6, 0],
+    ),
+    "continue ends an iteration of the parallel loop": (
+        (),
+        """
+        def kernel(x):
+            for i in range(6):
+                for k in range(3):
+                    if k == i:
+                        continue
+                    x[i] += 1
+                if i % 2:
+                    continue
+                x[i] += 10
+        """,
+        [12, 2, 12, 3, 13, 3, 0],
+    ),
+    "sizes below zero run nothing, and two of them do not multiply to a positive one": (
+        (-3,),
+        """
+        def kernel(x, n):
+            for i, j in tack.ndrange(n, n):
+                x[0] = 1
+        """,
+        [0],
+    ),
+    "a docstring, pass and an assert do nothing": (
+        (1,),
+        """
+        def kernel(x, n):
+            'Says something.'
+            for i in range(2):
+                pass
+                assert n == 2, "not checked but in debug mode"
+                x[i] = 5
+        """,
+        [5, 5, 0],
+    ),
     "the least integer is a literal": (
         (),
         """
@@ -224,11 +363,12 @@ CASES: dict[str, tuple[tuple[Any, ...], str, list[int]]] = {
 def test_both_give_what_the_language_says(name: str, load: Load, tmp_path: Path) -> None:
     scalars, text, begins = CASES[name]
     kernel = load(text.replace("def kernel", "@tack.kernel\n        def kernel")).kernel
-    expected, found = np.zeros(8, np.int64), np.zeros(8, np.int64)
+    expected, found, called = (np.zeros(8, np.int64) for _ in range(3))
     oracle.run(kernel, [expected, *scalars])
     assert list(expected[: len(begins)]) == begins
     run_tack(kernel, [found, *scalars], tmp_path / "unit")
-    assert not differences([expected], [found])
+    kernel(called, *scalars)
+    assert not differences([expected] * 2, [found, called])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
