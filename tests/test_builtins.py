@@ -163,3 +163,48 @@ def test_what_has_no_meaning_is_refused(
     assert advice in str(error.value)
     with pytest.raises(oracle.OracleRefused):
         oracle.check(kernel, [np.zeros(1, np.int32), np.zeros(1)])
+
+
+SHADOWS = {
+    "@tack.func\ndef abs(x):\n    return x + 1": ("x[0] = abs(-5)", -4.0),
+    "@tack.func\ndef len(x):\n    return 7": ("x[0] = len(x)", 7.0),
+    "float = tack.f64": ("x[0] = float(n) / 3", 5 / 3),
+    "from tack import sqrt as abs": ("x[0] = abs(4.0)", 2.0),
+    "round = tack.constant(3)": ("x[0] = round + 1", 4.0),
+    "max = 5": ("x[0] = max(n, 2)", "max(n, 2)"),
+    "# a local hides it in the whole function": (
+        "x[0] = min(n, 2)\n                    min = 3",
+        "min(n, 2)",
+    ),
+    "# and so does a loop's variable": (
+        "for abs in range(3):\n                        x[0] = abs(n)",
+        "abs(n)",
+    ),
+    "@tack.func\ndef range(x):\n    return x": ("x[0] = 1", "range(1)"),
+    "@tack.func\ndef f(min, n):\n    return min(n, 2)": ("x[0] = f(n, n)", "min(n, 2)"),
+}
+
+
+@pytest.mark.parametrize("before", SHADOWS)
+def test_a_name_that_hides_a_builtin_is_what_python_says(load, before):
+    body, expected = SHADOWS[before]
+    module = load(
+        f"""
+            {before.replace(chr(10), chr(10) + " " * 12)}
+
+            @tack.kernel
+            def kernel(x, n):
+                for i in range(1):
+                    {body}
+        """
+    )
+    x = np.zeros(1)
+    if isinstance(expected, float):
+        module.kernel(x, 5)
+        assert x[0] == expected
+        return
+    with pytest.raises(CompileError) as refusal:
+        module.kernel(x, 5)
+    *_, line, carets = str(refusal.value).splitlines()
+    at = carets.index("^")
+    assert expected.startswith(line[at : at + carets.count("^")])

@@ -354,7 +354,9 @@ class _Kernel:
             annotation = f"tack.Array[tack.{type_name(view.dtype, array.element)}]"
         else:
             name = self.objects.home(name)
-        array = replace(array, name=name, strided=view.strides is not None)
+        strided = view.strides is not None
+        atomic = not strided and view.dtype not in ("bool", "f16", "bf16")
+        array = replace(array, name=name, strided=strided, atomic=atomic)
         self.parameters.append(_Parameter(name, view, annotation, array))
 
     def _table(self) -> None:

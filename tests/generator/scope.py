@@ -91,8 +91,9 @@ class Array:
     `own` is empty for one that nothing writes and that is read anywhere. Otherwise it is the
     leading index of what the iteration owns, as text: complete if `free` is "", else followed by
     any index into the last axis ("axis"), or multiplied by `pitch` with an offset below `width`
-    added ("segment"). A `local` one belongs to the iteration, every element of it. A `strided` one
-    takes no atomics. One with an `element` is an array of vectors or matrices of that shape.
+    added ("segment"). A `local` one belongs to the iteration, every element of it. An
+    `atomic` one takes atomics, which a `strided` one does not. One with an `element` is an array of
+    vectors or matrices of that shape.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Array:
     pitch: int = 0
     local: bool = False
     strided: bool = False
+    atomic: bool = False
     element: Shape = ()
 
     @property
@@ -122,6 +124,7 @@ class Array:
                 each.width,
                 each.pitch,
                 each.strided,
+                each.atomic,
                 each.element,
             )
             for each in (self, wanted)

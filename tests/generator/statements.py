@@ -312,11 +312,7 @@ class Statements:
 
     def _atomic(self, scope: Scope, place: Place) -> Lines:
         """An atomic on an element that is the iteration's own, so that the old one is settled."""
-        owned = [
-            each
-            for each in scope.arrays
-            if each.own and each.family in ("I", "U") and not each.strided
-        ]
+        owned = [each for each in scope.arrays if each.own and each.atomic]
         if not owned:
             return self._define(scope, place)
         array = self.pick(owned)
@@ -325,7 +321,9 @@ class Statements:
             return self._define(scope, place)
         index = element.removeprefix(f"{array.name}[")
         index = f"({index})" if array.rank > 1 else index
-        op = self.pick(["add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas"])
+        op = self.pick(["add", "sub", "min", "max", "exchange", "cas"])
+        if array.family != "F":
+            op = self.pick([op, op, "and", "or", "xor"])
         count = 1 + (op == "cas")
         family = array.family
         values = [self.expressions.value(family, scope, self._depth()).text for _ in range(count)]
@@ -333,7 +331,7 @@ class Statements:
         known = scope.of(family, writable=True)
         if not known or self.chance(50):
             return [call]
-        op = self.pick(["=", "+=", "-="]) if family == "I" else "="
+        op = self.pick(["=", "+=", "-="]) if family != "U" else "="
         return [f"{self.pick(known).name} {op} {call}"]
 
     def _call(self, scope: Scope, place: Place) -> Lines:
