@@ -13,6 +13,7 @@ from tack import _core
 from tack.model.keys import source_key
 from tack.model.signature import Signature
 from tack.model.variant import DEFAULT_OPTIONS
+from tack.runtime import jit
 from tack.runtime.arguments import call_signature
 
 HOLDER = """
@@ -265,9 +266,11 @@ def test_a_nested_class_that_is_collected_retires_the_variants(load) -> None:
         kernel(holder, out)
         assert out[0] == 3
         assert _core.templated_count(kernel) == 1
+        assert len(jit._pending[kernel.definition]) == 1
         del holder.inner
         gc.collect()
         assert _core.templated_count(kernel) == 0
+        assert not jit._pending[kernel.definition]
 
 
 def test_the_paths_and_classes_of_nested_templates_are_in_the_key(load) -> None:
