@@ -87,7 +87,7 @@ Parameter scalar_parameter(const Items& entry) {
 
 Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
                        std::uint64_t general, std::uint64_t noalias, std::string label,
-                       nb::object keepalive)
+                       nb::object keepalive, nb::handle aligned)
     : general_(entry_at(general)),
       noalias_(entry_at(noalias == 0 ? general : noalias)),
       label_(std::move(label)),
@@ -97,6 +97,7 @@ Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb:
   read_parameters(params);
   read_slots(slots);
   read_written(written);
+  read_aligned(aligned);
   host_ = HostProgram(host, readable_);
   for (const LoopSlot& entry : loop_slots_) {
     if (entry.loop >= host_.loops()) {
@@ -273,6 +274,17 @@ void Launchable::read_written(nb::handle written) {
         add_hazard({place_of(i), place_of(j)});
       }
     }
+  }
+}
+
+void Launchable::read_aligned(nb::handle aligned) {
+  const Items entries(aligned, "aligned");
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::size_t index = entries.index(i, size_);
+    if (!parameter(index).is_array()) {
+      refuse("aligned", numbered("there is no array in parameter", index));
+    }
+    parameter(index).required_flags |= NPY_ARRAY_ALIGNED;
   }
 }
 

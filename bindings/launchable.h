@@ -97,7 +97,8 @@ class Launchable {
 
   // Raises ValueError for anything that could not be launched safely.
   Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
-             std::uint64_t general, std::uint64_t noalias, std::string label, nb::object keepalive);
+             std::uint64_t general, std::uint64_t noalias, std::string label, nb::object keepalive,
+             nb::handle aligned);
 
   std::size_t size() const { return size_; }  // how many parameters
   const Parameter& operator[](std::size_t index) const {
@@ -135,6 +136,7 @@ class Launchable {
   void read_parameters(nb::handle params);
   void read_pins(nb::handle pins, std::size_t parameter, std::size_t rank);
   void read_written(nb::handle written);
+  void read_aligned(nb::handle aligned);
   void add_hazard(ArrayPair pair);
   void read_slots(nb::handle slots);
   void read_slot(const Items& entry, const std::string& where, std::uint16_t slot);

@@ -59,6 +59,7 @@ class Launchable:
         noalias: int,
         label: str,
         keepalive: object,
+        aligned: Sequence[int] = ...,
     ) -> None: ...
     @property
     def label(self) -> str: ...

@@ -113,6 +113,7 @@ def plan_launch(
         host=host_program(function, extents, layout),
         loops=layout.loops,
         written=layout.written,
+        aligned=layout.aligned,
         entries=tuple((flavour, f"{symbol}_{flavour}") for flavour in flavours),
     )
 

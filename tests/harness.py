@@ -95,6 +95,7 @@ def run_kernel(
         slots=source.launch.slots,
         host=source.launch.host,
         written=source.launch.written,
+        aligned=source.launch.aligned,
         general=entries["general"],
         noalias=entries.get("noalias", 0) if noalias else 0,
         label=str(source.variant),

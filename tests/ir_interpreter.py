@@ -239,7 +239,8 @@ def atomically(op: str, old: Any, new: Any, expected: Any) -> Any:
         case "min" | "max":
             return extreme(op, old, new)
         case "cas":
-            return new if old.tobytes() == expected.tobytes() else old
+            nan = old.dtype.itemsize == 2 and old != old and expected != expected
+            return new if nan or old.tobytes() == expected.tobytes() else old
     return new
 
 
@@ -406,7 +407,7 @@ class Compiler:
             expected = None if compare is None else np.asarray(compare(env)).astype(dtype)
             new, old = np.asarray(value(env)).astype(dtype)[()], env[name][at]
             env[name][at] = atomically(op, old, new, expected)
-            env[target] = old if isinstance(old, np.floating) else int(old)
+            env[target] = int(old) if old.dtype.kind in "biu" else old
 
         return run
 

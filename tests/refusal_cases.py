@@ -176,7 +176,7 @@ STATEMENTS = {
     "tack.atomic_add(x[0], i, 1.0)": ("x[0]", "changes an array's element: name the array"),
     "tack.atomic_and(x, i, 1)": (
         "tack.atomic_and(x, i, 1)",
-        "tack.atomic_and has no f32 elements; it has i8, i16",
+        "tack.atomic_and has no f32 elements; it has bool, i8, i16",
     ),
     "tack.atomic_add(x, (i, 0), 1.0)": (
         "tack.atomic_add(x, (i, 0), 1.0)",
@@ -423,14 +423,25 @@ APART = {
     def kernel(x):
         for i in range(3):
             tack.atomic_add(x, i, 1)
-    """: ("i32[:; strided]", "tack.atomic_add needs aligned elements"),
+    """: ("i32x3[:]", "holds vectors; name a component behind the index, as in (i, 0)"),
     """
     @tack.kernel
     def kernel(x):
         for i in range(3):
-            tack.atomic_add(x, i, 1)
+            tack.atomic_add(x.flat, i, 1)
+    """: ("i32x3[:]", "tack.atomic_add changes one number, and x.flat[i] is a vector"),
     """
-    " ": ("i32x3[:]", "tack.atomic_add changes one number"),
+    @tack.kernel
+    def kernel(x):
+        for i in range(3):
+            tack.atomic_add(x, (i, 3), 1)
+    """: ("i32x3[:]", "the index 3 is out of range for i32x3[:]"),
+    """
+    @tack.kernel
+    def kernel(x):
+        for i in range(3):
+            tack.atomic_add(x, (i, -1), 1)
+    """: ("i32x3[:]", "indices do not wrap around; write 3 - 1"),
     """
     @tack.kernel
     def kernel(x):

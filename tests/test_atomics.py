@@ -114,8 +114,10 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
 
 
 def numbers(dtype: str) -> list[Any]:
+    if DTYPES[dtype].is_bool:
+        return [False, True]
     if DTYPES[dtype].is_float:
-        few = [0.0, 1.5, 1e30, 5e-324, math.inf, math.nan]
+        few = [0.0, 1.5, 1e30, 5e-324, math.inf, math.nan, 60000.0, 2.0**-24, 1e-40, 3.0]
         return [*few, *(-each for each in few)]
     edges = (DTYPES[dtype].minimum, DTYPES[dtype].maximum)
     return sorted({*edges, *(n for n in range(-3, 4) if DTYPES[dtype].holds(n)), 100})
@@ -210,12 +212,143 @@ def test_threads_at_once_lose_nothing(module: ModuleType) -> None:
     assert greatest[0, 1] == x.max()
 
 
+LAYOUTS: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
+    "transposed": lambda x: x.T,
+    "reversed": lambda x: x[::-1, 1::-1],
+    "contiguous": lambda x: x,
+}
+
+PLACES = """
+@tack.kernel
+def at_indices(x, y, old):
+    for i, j in tack.ndrange(x.shape[0], x.shape[1]):
+        old[i, j] = tack.atomic_add(x, (i, j), y[0])
+        tack.atomic_max(x, (0, j), y[1])
+
+@tack.kernel
+def at_flat(x, y, old):
+    for i in range(x.size):
+        old.flat[i] = tack.atomic_sub(x.flat, i, y[0])
+        tack.atomic_min(x.flat, 1, y[1])
+
+@tack.kernel
+def without_dimensions(x, y, old):
+    for i in range(3):
+        tack.atomic_add(x, (), y[i % 2])
+        old[()] = tack.atomic_exchange(x, (), y[0])
+
+@tack.kernel
+def components(x: tack.Array[tack.{dtype}x2], y, old):
+    for i in range(x.shape[0]):
+        for k in range(2):
+            old[i, k] = tack.atomic_add(x, (i, k), y[k])
+        tack.atomic_sub(x, (0, 1), y[0])
+"""
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "i16", "f32"])
+@pytest.mark.parametrize("name", ["at_indices", "at_flat", "components"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_elements_of_any_layout_flat_and_of_vectors(
+    load: Load, dtype: str, name: str, layout: str
+) -> None:
+    module = load("import tack\n" + PLACES.replace("{dtype}", dtype))
+    kernel, kind = getattr(module, name), np.dtype(numpy_name(DTYPES[dtype]))
+    y = np.array([3, 20]).astype(kind)
+
+    def memory() -> list[np.ndarray[Any, Any]]:
+        x = np.arange(4 if layout == "transposed" else 8).astype(kind)
+        x = x.reshape((-1, 2) if layout == "contiguous" else (2, -1))
+        return [x, np.zeros(LAYOUTS[layout](x).shape, kind)]
+
+    def bind(memory: list[np.ndarray[Any, Any]]) -> list[Any]:
+        return [LAYOUTS[layout](memory[0]), y, memory[1]]
+
+    expected = memory()
+    oracle.run(kernel, bind(expected))
+    element = f"{dtype}x2[:" if name == "components" else f"{dtype}[:, :"
+    strided = "" if layout == "contiguous" else "; strided"
+    pair = Pair(kernel, f"{element}{strided}], {dtype}[:], {dtype}[:, :]", memory, bind)
+    for way, found in Twins([pair], levels()[-1:]).runs(0):
+        assert not differences(expected, found), way
+    plain = memory()
+    kernel.py_func(*bind(plain))
+    assert not differences(expected, plain), "in plain Python"
+
+
+def test_an_element_of_an_array_without_dimensions(load: Load) -> None:
+    kernel = load("import tack\n" + PLACES.replace("{dtype}", "i64")).without_dimensions
+    x, y, old = np.array(5), np.array([1, 2]), np.array(0)
+    expected = [x.copy(), old.copy()]
+    oracle.run(kernel, [expected[0], y, expected[1]])
+    kernel(x, y, old)
+    assert not differences(expected, [x, old])
+
+
+def test_an_unaligned_array_is_refused_at_the_call(load: Load) -> None:
+    kernel = load("import tack\n" + PLACES.replace("{dtype}", "f32")).at_indices
+    odd = np.zeros(4 * 6 + 1, np.uint8)[1:].view(np.float32).reshape(2, 3)
+    y, old = np.ones(2, np.float32), np.zeros((2, 3), np.float32)
+    for _ in range(2):
+        with pytest.raises(
+            ValueError, match="array 'x' is unaligned, and its elements are changed"
+        ):
+            kernel(odd, y, old)
+        assert not odd.any()
+        kernel(np.asfortranarray(odd), y, old)
+
+
+def test_threads_at_once_lose_nothing_of_short_elements(load: Load) -> None:
+    module = load("import tack\n" + TEXT)
+    ones = np.ones(200_000, np.float16)
+    sums, flags = np.zeros(1, np.float16), np.zeros(1, bool)
+    count = np.zeros(2, np.int64)
+    kernel = load("""
+        import tack
+
+        @tack.kernel
+        def flip(flags, x, count):
+            for i in range(x.shape[0]):
+                if tack.atomic_xor(flags, 0, True):
+                    tack.atomic_add(count, 0, 1)
+                else:
+                    tack.atomic_add(count, 1, 1)
+    """).flip
+
+    def work() -> None:
+        module.total(ones[:500], sums)
+        kernel(flags, ones, count)
+
+    work()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sums[0] == 2000  # f16 has all integers up to 2048
+    assert count.tolist() == [400_000, 400_000]
+
+
+def test_cas_takes_any_nan_of_16_bits_and_any_true_byte(load: Load) -> None:
+    module = load(TEXT)
+    x = np.array([0x7E01, 0xFE00, 0x3C00], np.uint16).view(np.float16)
+    expected = x.copy()
+    y, old = np.array([np.nan, np.nan, np.nan], np.float16), np.zeros(3, np.float16)
+    module.do_cas(x, y, old)
+    oracle.run(module.do_cas, [expected, y, old.copy()])
+    assert not differences([expected], [x])
+    flags = np.array([2, 0, 255], np.uint8).view(bool)
+    module.do_cas(flags, np.array([True, True, True]), np.zeros(3, bool))
+    assert flags.view(np.uint8).tolist() == [1, 0, 1]
+    module.do_xor(flags, np.array([True, True, False]), np.zeros(3, bool))
+    assert flags.view(np.uint8).tolist() == [0, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("call", "dtype", "words"),
     [
-        ("tack.atomic_add(x, i, 1)", "f16", "tack.atomic_add has no f16 elements; it has i8,"),
-        ("tack.atomic_exchange(x, i, True)", "bool", "has no bool elements; it has i8, i16"),
-        ("tack.atomic_xor(x, i, 1)", "f64", "has no f64 elements; it has i8, i16, i32, i64, u8"),
+        ("tack.atomic_add(x, i, True)", "bool", "tack.atomic_add has no bool elements; it has i8,"),
+        ("tack.atomic_xor(x, i, 1)", "f64", "has no f64 elements; it has bool, i8, i16, i32, i64"),
         ("tack.atomic_add(x, i, 0.5)", "i32", "an element of x is i32 and this is a float literal"),
         ("tack.atomic_add(x, 0.5, 1)", "i32", "an index of x is an integer"),
         ("tack.atomic_add(x, i, value=1)", "i32", "none by keyword"),

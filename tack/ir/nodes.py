@@ -111,17 +111,18 @@ ATOMIC_OPS: Final = ("add", "sub", "min", "max", "and", "or", "xor", "exchange",
 where the element is what is expected."""
 
 
-_BITWISE: Final = frozenset({"and", "or", "xor"})
+_ATOMIC_KINDS: Final = {
+    **dict.fromkeys(("add", "sub", "min", "max"), ("int", "uint", "float")),
+    **dict.fromkeys(("and", "or", "xor"), ("bool", "int", "uint")),
+    **dict.fromkeys(("exchange", "cas"), ("bool", "int", "uint", "float")),
+}
 
 ATOMIC_DTYPES: Final[dict[str, tuple[str, ...]]] = {
-    op: tuple(
-        name
-        for name, dtype in DTYPES.items()
-        if dtype.is_integer or (dtype.is_float and dtype.bits >= 32 and op not in _BITWISE)
-    )
+    op: tuple(name for name, dtype in DTYPES.items() if dtype.kind in _ATOMIC_KINDS[op])
     for op in ATOMIC_OPS
 }
-"""Operation -> the names of the types whose elements it works on."""
+"""Operation -> the names of the types whose elements it works on. Targets have them for integers,
+f32 and f64 (``narrow_floats``, ``store_as_bytes``)."""
 
 
 class IRNode:

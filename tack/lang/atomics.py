@@ -31,8 +31,15 @@ def _change(array: Any, index: Index, value: Any, change: Callable[[Any, Any], A
 
     old = array[index]
     with np.errstate(over="ignore", invalid="ignore"):
-        array[index] = change(old, np.asarray(value).astype(array.dtype)[()])
+        array[index] = change(old, np.asarray(value).astype(_dtype(array))[()])
     return old
+
+
+def _dtype(array: Any) -> Any:
+    """The dtype of an array, or of its flat view."""
+    import numpy as np
+
+    return array.base.dtype if isinstance(array, np.flatiter) else array.dtype
 
 
 def atomic_add(array: Any, index: Index, value: Any) -> Any:
@@ -46,17 +53,17 @@ def atomic_sub(array: Any, index: Index, value: Any) -> Any:
 
 
 def atomic_and(array: Any, index: Index, value: Any) -> Any:
-    """``array[index] &= value``, of integers; gives the old element."""
+    """``array[index] &= value``, of integers or bools; gives the old element."""
     return _change(array, index, value, operator.and_)
 
 
 def atomic_or(array: Any, index: Index, value: Any) -> Any:
-    """``array[index] |= value``, of integers; gives the old element."""
+    """``array[index] |= value``, of integers or bools; gives the old element."""
     return _change(array, index, value, operator.or_)
 
 
 def atomic_xor(array: Any, index: Index, value: Any) -> Any:
-    """``array[index] ^= value``, of integers; gives the old element."""
+    """``array[index] ^= value``, of integers or bools; gives the old element."""
     return _change(array, index, value, operator.xor)
 
 
@@ -82,6 +89,8 @@ def atomic_exchange(array: Any, index: Index, value: Any) -> Any:
 def atomic_cas(array: Any, index: Index, expected: Any, value: Any) -> Any:
     """``array[index] = value`` if the element has the bits of ``expected``; gives the old element.
 
+    Every NaN of a float of 16 bits has the same bits here.
+
     >>> import numpy as np
     >>> lock = np.zeros(1, np.int32)
     >>> int(atomic_cas(lock, 0, 0, 5)), int(atomic_cas(lock, 0, 0, 7)), int(lock[0])
@@ -89,7 +98,12 @@ def atomic_cas(array: Any, index: Index, expected: Any, value: Any) -> Any:
     """
     import numpy as np
 
-    wanted = np.asarray(expected).astype(array.dtype)
-    return _change(
-        array, index, value, lambda old, new: new if old.tobytes() == wanted.tobytes() else old
-    )
+    dtype = _dtype(array)
+    wanted = np.asarray(expected).astype(dtype)[()]
+
+    def alike(old: Any) -> bool:
+        if old.tobytes() == wanted.tobytes():
+            return True
+        return dtype.itemsize == 2 and dtype.kind not in "iu" and old != old and wanted != wanted
+
+    return _change(array, index, value, lambda old, new: new if alike(old) else old)

@@ -63,9 +63,18 @@ class ArrayLowering(PlaceLowering):
         self, node: ast.Subscript, array: ArrayParameter
     ) -> tuple[list[Expression], bool]:
         """The index of ``array.flat[index]``, and whether it is a flat one still."""
+        return self.flat_indices(node, array, self.expression(self.flat_node(node, array)))
+
+    def flat_node(self, node: ast.Subscript, array: ArrayParameter) -> ast.expr:
+        """The one index of ``array.flat[index]``."""
         if isinstance(node.slice, ast.Tuple | ast.Slice):
             raise self.refuse(node, f"{array.spoken}.flat takes one index")
-        index = self.expression(node.slice)
+        return node.slice
+
+    def flat_indices(
+        self, node: ast.Subscript, array: ArrayParameter, index: Expression
+    ) -> tuple[list[Expression], bool]:
+        """What an array is indexed by at a flat index, and whether that is a flat one still."""
         self._check_flat(node, array, index)
         if array.spec.rank == 1:
             return [index], False

@@ -229,31 +229,49 @@ class CallLowering(ExpressionLowering):
             takes = "an expected and a new value" if op == "cas" else "a value"
             raise self.refuse(node, f"{name} takes an array, an index and {takes}, none by keyword")
         place = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Load()), node)
-        array = self.array_of(node.args[0])
-        if array is None:
+        found = self.indexed(place)
+        if found is None:
             raise self.refuse(node.args[0], f"{name} changes an array's element: name the array")
-        if array.spec.is_strided:
-            raise self.refuse(
-                node.args[0],
-                f"{name} needs aligned elements, and {array.spoken!r} may have any strides; "
-                "pass a C-contiguous array",
-            )
-        if array.spec.element:
-            raise self.refuse(
-                node.args[0], f"{name} changes one number, and {array.spoken!r} holds vectors"
-            )
+        array, is_flat = found
         dtype = array.spec.dtype
         if dtype.name not in ATOMIC_DTYPES[op]:
             known = ", ".join(ATOMIC_DTYPES[op])
             raise self.refuse(node, f"{name} has no {dtype} elements; it has {known}")
-        nodes = self.index_nodes(place, array)
+        nodes = self._atomic_indices(name, place, array, is_flat)
         values = self.evaluate([*nodes, *node.args[2:]])
         indices, operands = values[: len(nodes)], values[len(nodes) :]
-        self.check_indices(place, array, indices)
+        if is_flat:
+            indices, is_flat = self.flat_indices(place, array, indices[0])
+        else:
+            self.check_indices(place, array, indices)
         target, compare = self.fresh("old"), operands[0] if op == "cas" else None
-        self.emit(node, IRAtomic(target, op, array.name, indices, operands[-1], compare))
+        atomic = IRAtomic(target, op, array.name, indices, operands[-1], compare, is_flat)
+        self.emit(node, atomic)
         self.mark_assigned(target)
         return IRName(target)
+
+    def _atomic_indices(
+        self, name: str, place: ast.Subscript, array: ArrayParameter, is_flat: bool
+    ) -> list[ast.expr]:
+        """The index expressions of an atomic; of vectors, those of a component too."""
+        given = list(place.slice.elts) if isinstance(place.slice, ast.Tuple) else [place.slice]
+        inner, rank = len(array.spec.element), 1 if is_flat else array.spec.rank
+        if not inner:
+            return [self.flat_node(place, array)] if is_flat else self.index_nodes(place, array)
+        if is_flat:
+            raise self.refuse(
+                place,
+                f"{name} changes one number, and {array.spoken}.flat[i] is a vector; index "
+                f"{array.spoken!r} itself",
+            )
+        if len(given) != rank + inner:
+            example = ", ".join([*"ijklmnop"[:rank], *"0" * inner])
+            raise self.refuse(
+                place,
+                f"{name} changes one number, and {array.spoken!r} holds vectors; name a component "
+                f"behind the index, as in ({example}), and change each by itself",
+            )
+        return given
 
     def _length(self, node: ast.Call) -> Expression:
         """``len(x)`` of an array or a vector, and ``len(x.shape)``."""

@@ -463,13 +463,14 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
         for axis, index in enumerate(indices):
             if not isinstance(index, IRConstant):
                 continue
+            extent = array.spec.all_dims[axis]
             if index.value < 0:
+                whole = extent if axis >= array.spec.rank else f"{array.spoken}.shape[{axis}]"
                 raise self.refuse(
                     node,
                     f"the index {index.value} is negative, and indices do not wrap around; write "
-                    f"{array.spoken}.shape[{axis}] - {-index.value}",
+                    f"{whole} - {-index.value}",
                 )
-            extent = array.spec.dims[axis]
             if extent is not None and index.value >= extent:
                 raise self.refuse(node, f"the index {index.value} is out of range for {array.spec}")
 

@@ -72,13 +72,15 @@ class Launch(Record):
     ``slots[k]`` says what slot ``k`` holds: ``("pointer", p)``, ``("extent", p, axis)``,
     ``("stride", p, axis)`` in bytes, ``("scalar", p, dtype)`` or ``("loop", d)``. ``host`` computes
     the extents of the ``loops`` parallel loops. ``written`` are the parameters that the kernel
-    stores to. ``entries`` maps a flavour to its symbol.
+    stores to, ``aligned`` those whose elements it changes in one step, so that each must lie at a
+    multiple of its size. ``entries`` maps a flavour to its symbol.
     """
 
     slots: tuple[Slot, ...]
     host: tuple[HostOp, ...]
     loops: int
     written: tuple[int, ...]
+    aligned: tuple[int, ...]
     entries: tuple[tuple[str, str], ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -88,6 +90,7 @@ class Launch(Record):
             "host": [list(op) for op in self.host],
             "loops": self.loops,
             "written": list(self.written),
+            "aligned": list(self.aligned),
             "entries": dict(self.entries),
         }
 
@@ -100,6 +103,7 @@ class Launch(Record):
                 host=_rows(data["host"], HOST_OPS),
                 loops=_integer(data["loops"]),
                 written=tuple(_integer(p) for p in data["written"]),
+                aligned=tuple(_integer(p) for p in data["aligned"]),
                 entries=tuple(sorted((str(k), str(v)) for k, v in data["entries"].items())),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:

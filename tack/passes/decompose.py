@@ -120,9 +120,14 @@ class Decomposer:
         """A statement list with what each statement needs in front of it."""
         out = self.block()
         for statement in statements:
-            self.statement(statement, out)
-            out.statements.append(statement)
+            following = self.rewritten(statement, out)
+            out.statements.extend(following)
         return out.statements
+
+    def rewritten(self, node: Statement, out: Block) -> list[Statement]:
+        """What stands for a statement, after what is written to ``out``."""
+        self.statement(node, out)
+        return [node]
 
     def statement(self, node: Statement, out: Block) -> None:
         """Rewrites a statement in place; what must come first is written to ``out``."""

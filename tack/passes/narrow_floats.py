@@ -16,6 +16,7 @@ from tack.ir.nodes import (
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
+    IRAtomic,
     IRBinOp,
     IRBitcast,
     IRBoolOp,
@@ -29,8 +30,19 @@ from tack.ir.nodes import (
     Statement,
 )
 from tack.ir.traversal import LIST_ROLES, child_fields, copy_tree, kernel_loop, walk_ir
-from tack.model.dtypes import DType, f32, f64, u16
-from tack.passes.build import cast, dtype_of, retype
+from tack.model.dtypes import DType, bf16, f32, f64, u16
+from tack.passes.atomic_loops import change, exchange, replace
+from tack.passes.build import (
+    both,
+    cast,
+    compare,
+    constant,
+    dtype_of,
+    either,
+    operate,
+    retype,
+    select,
+)
 from tack.passes.decompose import Block, Decomposer
 from tack.passes.float_bits import from_bits, fused, of_float, of_integer, round_to, to_bits
 from tack.passes.localize import localize
@@ -68,6 +80,12 @@ def _is_narrow(dtype: DType | None) -> bool:
     return dtype is not None and dtype.is_narrow_float
 
 
+def _is_nan(dtype: DType, bits: Expression) -> Expression:
+    """Whether these are the bits of a NaN."""
+    infinity = constant(0x7F80 if dtype is bf16 else 0x7C00, u16)
+    return compare(">", operate("&", bits, constant(0x7FFF, u16)), infinity)
+
+
 class _Narrower(Decomposer):
     """Rewrites one function. ``raw`` has the f32 that a local was rounded from."""
 
@@ -80,16 +98,45 @@ class _Narrower(Decomposer):
             if _is_narrow(dtype):
                 function.locals[name] = f32
 
-    def statement(self, node: Statement, out: Block) -> None:
+    def rewritten(self, node: Statement, out: Block) -> list[Statement]:
         """A statement, whose locals are f32 and whose elements are bits."""
         super().statement(node, out)
         if isinstance(node, IRAssign):
             node.resolved_type = self.function.locals[node.target]
         elif isinstance(node, IRArrayStore) and node.array in self.elements:
-            dtype, value = self.elements[node.array], node.value
-            if isinstance(value, IRName) and self.raw.get(value.name, (None,))[0] is dtype:
-                value = self.raw[value.name][1]  # the bits are rounded anyway
-            node.value = to_bits(dtype, value, out.hold)
+            node.value = self.bits(self.elements[node.array], node.value, out)
+        elif isinstance(node, IRAtomic) and node.array in self.elements:
+            dtype = self.elements[node.array]
+            old = from_bits(dtype, self.atomic_bits(node, dtype, out), out.hold)
+            return [IRAssign(node.target, old, f32)]
+        return [node]
+
+    def bits(self, dtype: DType, value: Expression, out: Block) -> Expression:
+        """The bits of a value, an f32, as an element."""
+        if isinstance(value, IRName) and self.raw.get(value.name, (None,))[0] is dtype:
+            value = self.raw[value.name][1]  # the bits are rounded anyway
+        return to_bits(dtype, value, out.hold)
+
+    def atomic_bits(self, node: IRAtomic, dtype: DType, out: Block) -> IRName:
+        """Does what an atomic does to the bits of an element; the old ones."""
+        value = out.hold(node.value)
+        new = out.hold(self.bits(dtype, value, out))
+        if node.op == "exchange":
+            return exchange(out, node, new)
+        if node.compare is not None:
+            wanted = out.hold(self.bits(dtype, node.compare, out))
+            missing = out.hold(_is_nan(dtype, wanted))
+            return replace(out, node, wanted, new, lambda now: both(missing, _is_nan(dtype, now)))
+
+        def changed(seen: Expression, body: Block) -> Expression:
+            old = body.hold(from_bits(dtype, seen, body.hold))
+            if node.op in ("add", "sub"):
+                total = operate("+" if node.op == "add" else "-", old, value)
+                return to_bits(dtype, total, body.hold)
+            beyond = compare("<", value, old) if node.op == "min" else compare("<", old, value)
+            return select(either(beyond, compare("!=", old, old)), new, seen)
+
+        return change(out, node, u16, changed)
 
     def expression(self, node: Expression, out: Block) -> Expression:
         """``node`` without f16 and bf16."""

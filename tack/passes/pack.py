@@ -43,6 +43,7 @@ class Layout:
     slots: tuple[Slot, ...]
     loops: int
     written: tuple[int, ...]
+    aligned: tuple[int, ...]
 
     def position(self, *slot: object) -> int:
         """The number of a slot, such as ``position("scalar", 0, "f32")``."""
@@ -61,9 +62,13 @@ def pack(function: IRFunction) -> Layout:
     nodes = list(walk_ir(function))
     slots = list(_parameter_slots(function, nodes))
     slots.extend(("loop", d) for d in range(1, len(loop.extents)))
-    stored = {node.array for node in nodes if isinstance(node, IRArrayStore | IRAtomic)}
-    written = tuple(k for k, param in enumerate(function.params) if param.name in stored)
-    return Layout(tuple(slots), len(loop.extents), written)
+    changed = {node.array for node in nodes if isinstance(node, IRAtomic)}
+    stored = changed | {node.array for node in nodes if isinstance(node, IRArrayStore)}
+    written, aligned = (
+        tuple(k for k, param in enumerate(function.params) if param.name in arrays)
+        for arrays in (stored, changed)
+    )
+    return Layout(tuple(slots), len(loop.extents), written, aligned)
 
 
 def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[Slot]:

@@ -38,6 +38,7 @@ ATOMICS: Final = {
     (op, dtype): f"tack_atomic_{op}_{dtype}"
     for op, dtypes in ATOMIC_DTYPES.items()
     for dtype in dtypes
+    if not (DTYPES[dtype].is_bool or DTYPES[dtype].is_narrow_float)
 }
 """(operation, dtype name) -> the function of ``c/unit.c.j2``."""
 

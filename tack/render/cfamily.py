@@ -211,14 +211,25 @@ class ExpressionWriter:
 
     def element(self, array: str, indices: list[Expression]) -> str:
         """The element of an array at its packed index, in elements or, if strided, in bytes."""
-        (index,) = indices
-        name, dtype = self._lookup.name(array), self._lookup.strided(array)
+        dtype = self._lookup.strided(array)
         if dtype is None:
-            return f"{name}[{self.write(index)}]"
-        address = f"({name} + {self._at(index, ADD, after_operator=True)})"
+            return f"{self._lookup.name(array)}[{self.write(indices[0])}]"
+        return f"*({self._dialect.unaligned[dtype.name]} *){self._bytes(array, indices)}"
+
+    def address(self, array: str, indices: list[Expression]) -> str:
+        """The address of such an element, which is aligned."""
+        dtype = self._lookup.strided(array)
+        if dtype is None:
+            return "&" + self.element(array, indices)
+        return f"({self._dialect.type(dtype)} *){self._bytes(array, indices)}"
+
+    def _bytes(self, array: str, indices: list[Expression]) -> str:
+        """The address of an element of a strided array, in bytes."""
+        (index,) = indices
+        name = self._lookup.name(array)
         if isinstance(index, IRConstant) and index.value == 0:
-            address = name
-        return f"*({self._dialect.unaligned[dtype.name]} *){address}"
+            return name
+        return f"({name} + {self._at(index, ADD, after_operator=True)})"
 
     def _binary(self, node: IRBinOp, plain: bool) -> _Text:
         dtype = _typed(node)

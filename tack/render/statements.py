@@ -98,8 +98,8 @@ class StatementWriter:
     def _atomic(self, node: IRAtomic, depth: int) -> Iterator[str]:
         dtype = self._types[node.target]
         operands = [node.value] if node.compare is None else [node.compare, node.value]
-        element = self._expressions.element(node.array, node.indices)
-        arguments = ", ".join(["&" + element, *map(self._expressions.write, operands)])
+        address = self._expressions.address(node.array, node.indices)
+        arguments = ", ".join([address, *map(self._expressions.write, operands)])
         call = f"{self._dialect.atomics[node.op, dtype.name]}({arguments});"
         target = f"{self._names.local(node.target)} = "
         if node.target in self._scopes.unread:

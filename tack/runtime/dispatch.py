@@ -36,7 +36,8 @@ def on_miss(
     With templates among them it comes with how a call takes these apart.
 
     Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant could
-    take, ``ValueError`` for a read-only array that the kernel writes, `CompileError` for a kernel
+    take, ``ValueError`` for a read-only array that the kernel writes and an unaligned one that
+    it changes by atomics, `CompileError` for a kernel
     that the language refuses, and `NoVariantError`, in the words of `tack.explain`, where no
     variant answers and none can or may be compiled.
     """
@@ -51,7 +52,7 @@ def on_miss(
     else:
         origin = "prebuilt"
     log("debug", "%s: %s", launchable.label, origin)
-    _check_writeable(definition, resolution.signature, launch, args)
+    _check_arrays(definition, resolution.signature, launch, args)
     if not resolution.signature.templates:
         return launchable
     from tack.runtime.expansion import expansion_of
@@ -136,15 +137,23 @@ def _announce(resolution: Resolution, policy: str) -> None:
         )
 
 
-def _check_writeable(
+def _check_arrays(
     definition: KernelDefinition, signature: Signature, launch: Launch, args: tuple[object, ...]
 ) -> None:
+    """Refuses arrays that the kernel cannot change."""
     import numpy as np
 
     flat, values = signature.flat(), values_of(signature, args)
+
+    def refused(position: int, why: str) -> ValueError:
+        label = flat[position].label(definition.parameters)
+        return ValueError(f"{definition.name}: array {label!r} is {why}")
+
     for position in launch.written:
         if not np.asarray(values[position]).flags.writeable:
-            raise ValueError(
-                f"{definition.name}: array {flat[position].label(definition.parameters)!r} is "
-                "read-only, and the kernel writes it; pass a writeable copy"
-            )
+            why = "read-only, and the kernel writes it; pass a writeable copy"
+            raise refused(position, why)
+    for position in launch.aligned:
+        if not np.asarray(values[position]).flags.aligned:
+            why = "unaligned, and its elements are changed by atomics; pass an aligned copy"
+            raise refused(position, why)

@@ -41,6 +41,7 @@ def launchable(
             slots=launch.slots,
             host=launch.host,
             written=launch.written,
+            aligned=launch.aligned,
             general=entries["general"],
             noalias=entries.get("noalias", 0),
             label=str(variant),

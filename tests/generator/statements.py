@@ -321,9 +321,10 @@ class Statements:
             return self._define(scope, place)
         index = element.removeprefix(f"{array.name}[")
         index = f"({index})" if array.rank > 1 else index
-        op = self.pick(["add", "sub", "min", "max", "exchange", "cas"])
+        # The bits of a NaN, which cas of floats compares, are open.
+        op = self.pick(["add", "sub", "min", "max", "exchange"])
         if array.family != "F":
-            op = self.pick([op, op, "and", "or", "xor"])
+            op = self.pick([op, op, "and", "or", "xor", "cas"])
         count = 1 + (op == "cas")
         family = array.family
         values = [self.expressions.value(family, scope, self._depth()).text for _ in range(count)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any
 
@@ -483,7 +483,8 @@ class _Rounds:
         called = Device(method[0]) if method else resolve(self.function, node.func)
         if isinstance(called, Builtin) and called.name.startswith("local_array"):
             return self._local_array(called.name, node)
-        positional = [self._argument(each) for each in node.args]
+        atomic = isinstance(called, Builtin) and called.name.startswith("atomic_")
+        positional = [self._flat(each) if atomic else self._argument(each) for each in node.args]
         keywords = {each.arg or "": self._argument(each.value) for each in node.keywords}
         if None in positional or None in keywords.values():
             return None
@@ -542,6 +543,16 @@ class _Rounds:
         if name not in rules.COMPONENTWISE:
             raise OracleRefused(f"{name} of vectors")
         return vectors.static(lambda *each: rules.builtin(name, each)[0], types)
+
+    def _flat(self, node: ast.expr) -> Type | None:
+        """The array that an atomic changes, as a whole or by `.flat`; other arguments as ever."""
+        if isinstance(node, ast.Attribute) and node.attr == "flat":
+            array = self._whole(node.value)
+            if isinstance(array, ArrayType):
+                if array.element:
+                    raise OracleRefused("an atomic of a flat view of vectors")
+                return replace(array, rank=1)
+        return self._argument(node)
 
     def _argument(self, node: ast.expr) -> Type | None:
         return self._whole(node) or self.type(node)

@@ -68,17 +68,18 @@ class _Flat:
     """`x.flat`: one index over all elements in C order, however they lie."""
 
     def __init__(self, array: Array) -> None:
-        self._array = array
+        self.array = array
 
-    def _position(self, index: Any) -> tuple[int, ...]:
-        at = checked_index(index, math.prod(self._array.extents))
-        return tuple(int(each) for each in np.unravel_index(at, self._array.extents))
+    def position(self, index: Any) -> tuple[int, ...]:
+        """The indices of the element at a flat index."""
+        at = checked_index(index, math.prod(self.array.extents))
+        return tuple(int(each) for each in np.unravel_index(at, self.array.extents))
 
     def __getitem__(self, index: Any) -> Any:
-        return self._array[self._position(index)]
+        return self.array[self.position(index)]
 
     def __setitem__(self, index: Any, operand: Any) -> None:
-        self._array[self._position(index)] = operand
+        self.array[self.position(index)] = operand
 
 
 def checked_index(index: Any, extent: int) -> int:
@@ -131,6 +132,10 @@ class Array:
             self._access(kind, self._address + offset, size)
         return tuple(position)
 
+    def touch(self, index: Any) -> None:
+        """Notes that an element is changed."""
+        self._position(index, "store")
+
     def __getitem__(self, index: Any) -> Any:
         position = self._position(index, "load")
         if not self.type.element:
@@ -173,15 +178,22 @@ _CHANGES: dict[str, Callable[[Value, Value], Value]] = {
 }
 
 
-def atomic(op: str, array: Array, index: Any, *operands: Any) -> Value:
+def atomic(op: str, array: Array | _Flat, index: Any, *operands: Any) -> Value:
     """Change an element and give what it was; with one iteration at a time nothing is between."""
-    dtype = array.type.dtype
+    if isinstance(array, _Flat):
+        array, index = array.array, array.position(index)
+    dtype, inner = array.type.dtype, len(array.type.element)
     values = [cast(dtype, each) for each in operands]
+    if inner:  # a component of a vector
+        array.touch(index[:-inner])
+        array = Array(array.data)
     old = array[index]
     if op == "cas":
         expected, value = values
         kind = array.data.dtype.type
         alike = kind(old.payload).tobytes() == kind(expected.payload).tobytes()
+        if dtype.kind == "float" and dtype.bits == 16:
+            alike |= math.isnan(old.payload) and math.isnan(expected.payload)
         array[index] = value if alike else old
     else:
         array[index] = cast(dtype, _CHANGES[op](old, values[0]))

@@ -271,13 +271,13 @@ def _atomic(op: str) -> Callable[[Sequence[Type]], Typed]:
         array, index, *values = types
         if not isinstance(array, ArrayType) or len(values) != 1 + (op == "cas"):
             raise OracleRefused("an atomic takes an array, an index and values")
-        floating = array.dtype.kind == "float"
-        if array.dtype == BOOL or (
-            floating and (array.dtype.bits < 32 or op in ("and", "or", "xor"))
-        ):
+        if op in ("and", "or", "xor") and array.dtype.kind == "float":
+            raise OracleRefused(f"atomic_{op} of {array.dtype}")
+        if op in ("add", "sub", "min", "max") and array.dtype == BOOL:
             raise OracleRefused(f"atomic_{op} of {array.dtype}")
         indices = index if isinstance(index, tuple) else (index,)
-        if len(indices) != array.rank or not all(map(is_integer, indices)):
+        rank = array.rank + len(array.element)
+        if len(indices) != rank or not all(map(is_integer, indices)):
             raise OracleRefused("an index that does not fit the array")
         for value in values:
             store(value, array.dtype)
