@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tack.aot.manifest import ListedKernel, Manifest
 from tack.aot.rows import Row
 from tack.lang.definition import Annotation, KernelDefinition
-from tack.lang.template import constants_of_class
+from tack.lang.template import annotation_of, constants_of_class
 from tack.lang.template_spec import class_of
 from tack.model.signature import Signature, Spec, TemplateSpec
 
@@ -125,6 +125,14 @@ def template_misfits(
                 f"{constant}={constants[constant]!r}"
             )
         for scalar, dtype in ((n, s.dtype) for n, s in node.scalars):
+            hint = annotation_of(class_of(node), scalar)
+            if hint is not None:
+                if hint is not dtype:
+                    yield (
+                        f"'{label}.{scalar}' is annotated {hint}, so no call selects {dtype}; "
+                        f"write {hint}"
+                    )
+                continue
             wanted = signature.default_float if dtype.is_float else None
             if dtype.is_bool or dtype.name == "i64" or dtype is wanted:
                 continue

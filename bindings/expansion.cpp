@@ -94,8 +94,9 @@ TemplateEntry TemplateNode::entry_of(nb::handle row, std::size_t count, bool is_
   entry.is_public = parts.boolean(3);
   if (is_slot) {
     entry.offset = offset_of(entry.key.ptr());
-    if (entry.offset < 0) refuse(kWhere, "a slot is no slot");
-    entry.key.reset();
+    const bool is_of_class = PyUnicode_CheckExact(entry.key.ptr());
+    if (entry.offset < 0 && !is_of_class) refuse(kWhere, "a slot is no slot");
+    if (!is_of_class) entry.key.reset();
   } else if (entry.is_public && !PyUnicode_CheckExact(entry.key.ptr())) {
     refuse(kWhere, "a name is no text");
   }
@@ -146,7 +147,10 @@ bool TemplateNode::has_same_class(PyTypeObject* type) {
 
 bool TemplateNode::match_slots(PyObject* object, PyObject** flat) const {
   for (const TemplateEntry& entry : slots_) {
-    PyObject* value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + entry.offset);
+    PyObject* value =
+        entry.offset < 0
+            ? _PyType_Lookup(Py_TYPE(object), entry.key.ptr())  // borrowed; runs no descriptor
+            : *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + entry.offset);
     if (value == nullptr ? entry.action != Action::unset : !take(entry, value, flat)) return false;
   }
   return true;

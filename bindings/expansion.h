@@ -27,7 +27,7 @@ struct TemplateEntry {
   Action action = Action::skip;
   bool is_public = false;
   std::uint16_t flat = 0;  // value: where it goes
-  Py_ssize_t offset = 0;   // of a slot, in the object
+  Py_ssize_t offset = 0;   // of a slot, in the object; -1 for what the class holds
   nb::object expected;     // same: what it must be
   std::unique_ptr<TemplateNode> child;
 };
@@ -64,7 +64,7 @@ class TemplateNode {
   Py_ssize_t public_count_ = 0;
   std::vector<Check> checks_;
   std::vector<TemplateEntry> entries_;  // of the dictionary, in its order
-  std::vector<TemplateEntry> slots_;
+  std::vector<TemplateEntry> slots_;    // and what the class holds
 };
 
 // The plan of a whole call.

@@ -235,7 +235,8 @@ TemplatedVariant& insert_templated(KernelObject* kernel, nb::handle launchable,
   std::vector<bool> flat(variant.size());
   for (std::size_t i = 0; i < flat.size(); ++i) {
     const int argument = entry->expansion.argument_of(i);
-    flat[i] = argument >= 0 && annotated[static_cast<std::size_t>(argument)];
+    // A class may annotate the numbers of its objects.
+    flat[i] = argument < 0 || annotated[static_cast<std::size_t>(argument)];
   }
   variant.expect_parameters(flat);
   return kernel->state().templated.insert(std::move(entry));

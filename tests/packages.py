@@ -125,6 +125,7 @@ class Package:
                             "host": [list(h) for h in source.launch.host],
                             "loops": source.launch.loops,
                             "written": list(source.launch.written),
+                            "aligned": list(source.launch.aligned),
                             "entries": dict(source.launch.entries),
                         },
                     }

@@ -293,7 +293,6 @@ KERNELS = {
     "def kernel(x):\n  for i in range(3): pass\n  else: pass": "'else'",
     "def kernel(x, *y):\n  for i in range(3): pass": "star parameters",
     "def kernel(x, *, y):\n  for i in range(3): pass": None,
-    "def kernel(x, /):\n  for i in range(3): pass": "not built yet",
     "def kernel(x: int):\n  for i in range(3): pass": "says no width",
     "def kernel(x: 'what'):\n  for i in range(3): pass": "an annotation is a scalar type",
 }
@@ -399,7 +398,7 @@ VECTORS = {
     "w = v + 0.5 << 1": ("v + 0.5 << 1", "takes integers"),
     "w = ~v": ("~v", "takes integers"),
     "v.x = tack.i64(1) if i else tack.u64(1)": ("tack.i64(1) if i else tack.u64(1)", "cast one"),
-    "w = VECTOR": ("VECTOR", "is an array outside the kernel"),
+    "w = VECTOR": ("VECTOR", "is a vector outside the kernel"),
     "w = tack.f32x3": ("tack.f32x3", "call it"),
 }
 
@@ -417,6 +416,14 @@ def shaped(x: tack.Array[tack.f32x3]):
 
 
 APART = {
+    """
+    V = tack.f32x3(1, 2, 3)
+
+    @tack.kernel
+    def kernel(x):
+        for i in range(3):
+            x[i] = V.y
+    """: ("f32[:]", "write V = tack.constant((1.0, 2.0, 3.0), tack.f32x3)"),
     # the whole module -> (signature, words of the message)
     """
     @tack.kernel

@@ -325,7 +325,7 @@ def test_anything_else_that_a_kernel_reads_is_refused_with_what_works(load, valu
     case = Case(load)
     said = case.refusal("out[0] = obj.x", x=value)
     assert f"obj.x is {kind}" in said
-    assert "int, float, bool and NumPy scalars, NumPy arrays" in said
+    assert "int, float, bool and NumPy scalars, vectors, NumPy arrays" in said
     assert "    out[0] = obj.x\n             ^^^^^" in said
 
 

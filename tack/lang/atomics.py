@@ -104,6 +104,7 @@ def atomic_cas(array: Any, index: Index, expected: Any, value: Any) -> Any:
     def alike(old: Any) -> bool:
         if old.tobytes() == wanted.tobytes():
             return True
-        return dtype.itemsize == 2 and dtype.kind not in "iu" and old != old and wanted != wanted
+        short = dtype.itemsize == 2 and dtype.kind not in "iu"
+        return short and math.isnan(old) and math.isnan(wanted)
 
     return _change(array, index, value, lambda old, new: new if alike(old) else old)

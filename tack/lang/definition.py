@@ -15,7 +15,7 @@ from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
 from tack.lang.source import SourceFunction, read_function, stamp_file
 from tack.model.dtypes import DTYPES, DType, bool_
 from tack.model.errors import TOO_DEEP, CompileError
-from tack.model.vectors import VectorType
+from tack.model.vectors import VectorType, components_of
 
 if TYPE_CHECKING:
     from tack.lang.fingerprint import Fingerprint
@@ -213,11 +213,12 @@ class _FloatConstant(Constant, float):
         return float(self)
 
 
-def constant(value: int | float, dtype: DType | None = None) -> Any:
-    """A number that kernels may read from an enclosing scope, baked in when they compile.
+def constant(value: Any, dtype: DType | VectorType | None = None) -> Any:
+    """A number or vector that kernels may read from an enclosing scope, baked in when they compile.
 
     With ``dtype`` it has that type; without, it takes the type of what it meets, as a literal
-    written in its place would. In plain Python it is the number.
+    written in its place would. In plain Python it is the number. With a vector or matrix type it
+    takes what that type is called with, a tuple of numbers too; the vector cannot be changed.
 
     Raises ``TypeError`` for what is no number or no scalar type, ``OverflowError`` for an integer
     that ``dtype`` cannot hold, ``ValueError`` for a float given an integer type.
@@ -225,7 +226,15 @@ def constant(value: int | float, dtype: DType | None = None) -> Any:
     >>> constant(3, dtypes.u8) + 1
     4
     """
-    item = value.item() if hasattr(value, "item") else value
+    made = components_of(value)
+    if dtype is None and made is not None:
+        dtype = made[0]
+    if isinstance(dtype, VectorType):
+        vector = dtype(*value) if isinstance(value, tuple | list) else dtype(value)
+        vector = vector.copy()
+        vector.flags.writeable = False
+        return vector
+    item = value.item() if getattr(value, "ndim", 0) == 0 and hasattr(value, "item") else value
     if not isinstance(item, bool | int | float):
         raise TypeError(f"tack.constant takes a number, not {type(value).__name__}")
     if dtype is not None and not isinstance(dtype, DType):

@@ -127,13 +127,10 @@ class _KernelLowering(StatementLowering):
         for star in (arguments.vararg, arguments.kwarg):
             if star is not None:
                 raise self.refuse(star, "star parameters are not part of the kernel language")
-        for argument in [*arguments.posonlyargs, *arguments.kwonlyargs]:
-            raise self.refuse(
-                argument, "positional-only and keyword-only parameters of kernels are not built yet"
-            )
 
     def _parameters(self) -> list[IRParam]:
-        arguments = self.node.args.args
+        every = self.node.args
+        arguments = [*every.posonlyargs, *every.args, *every.kwonlyargs]
         names = self.kernel.parameters
         flat = self.signature.flat()
         if len(flat) > MAX_PARAMETERS:

@@ -38,6 +38,7 @@ __all__ = [
     "LoweringBase",
     "Meaning",
     "TemplateNode",
+    "VectorAttribute",
     "again",
     "contains_load",
     "contains_store",
@@ -87,7 +88,14 @@ class TemplateNode:
     others: dict[str, str]
 
 
-Meaning = str | ArrayParameter | IRConstant | VectorMeaning | TemplateNode
+@dataclass(frozen=True, slots=True)
+class VectorAttribute:
+    """A vector that a template holds: the one element of an array without dimensions."""
+
+    array: ArrayParameter
+
+
+Meaning = str | ArrayParameter | IRConstant | VectorMeaning | VectorAttribute | TemplateNode
 """What a local name of a frame stands for: an IR name, an array, a literal argument, a template, or
 several of those for the components of a vector."""
 

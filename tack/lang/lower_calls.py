@@ -25,7 +25,7 @@ from tack.lang.array import ArrayOf
 from tack.lang.bindings import MISSING, Constant, assigned_name, dotted_name
 from tack.lang.definition import FunctionDefinition, KernelDefinition, constant
 from tack.lang.fingerprint import defaults_of
-from tack.lang.lower_base import Frame, Meaning, TemplateNode
+from tack.lang.lower_base import ArrayParameter, Frame, Meaning, TemplateNode
 from tack.lang.lower_expressions import ExpressionLowering
 from tack.lang.lower_templates import Callee
 from tack.lang.lower_vectors import VECTOR_FUNCTIONS
@@ -36,6 +36,7 @@ from tack.lang.vectors import (
     names_of,
     parts_of,
     shape_of_value,
+    vector_of,
     words,
 )
 from tack.model.dtypes import DTYPES, DType
@@ -407,8 +408,7 @@ class CallLowering(ExpressionLowering):
             return self.literal(node, value)
         vector = components_of(value)
         if vector is not None:
-            parts = (IRConstant(number, vector[0].dtype) for number in vector[1])
-            return VectorValue(vector[0].shape, tuple(parts))
+            return vector_of(*vector)
         raise self.refuse(
             node,
             f"the default of {name!r} in {_plain(callee)}() is {value!r}, which is no number and "

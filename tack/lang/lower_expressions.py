@@ -24,12 +24,20 @@ from tack.ir.nodes import (
 )
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
 from tack.lang.lower_arrays import ArrayLowering
-from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, again
+from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, VectorAttribute, again
 from tack.lang.lower_templates import TemplateLowering
-from tack.lang.vectors import Value, VectorMeaning, parts_of, shape_of_value, words
+from tack.lang.vectors import (
+    Value,
+    VectorMeaning,
+    parts_of,
+    shape_of_value,
+    vector_of,
+    words,
+)
 from tack.model.dtypes import DType, bool_, i64
 from tack.model.errors import CompileError
 from tack.model.spelling import advice
+from tack.model.vectors import components_of, is_constant
 
 __all__ = ["BINARY", "ExpressionLowering"]
 
@@ -156,6 +164,8 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 f"the array {ast.unparse(node)!r} has no value of its own; "
                 f"index an element of it{advice}",
             )
+        if isinstance(meaning, VectorAttribute):
+            return self.load(node, meaning.array, [], False)
         return self.read(meaning)
 
     def meaning(self, node: ast.Name) -> Meaning:
@@ -174,10 +184,20 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
         meaning = self.frame.meanings.get(name)
         return meaning if isinstance(meaning, str) else self.local_name(name)
 
-    def _static_value(self, node: ast.expr, dotted: str) -> Expression:
+    def _static_value(self, node: ast.expr, dotted: str) -> Value:
         value = self.static(node)
         if value is MISSING:
             raise self.undefined(node, dotted)
+        vector = components_of(value)
+        if vector is not None:
+            if not is_constant(value):
+                name, type_ = dotted.rpartition(".")[2], vector[0]
+                raise self.refuse(
+                    node,
+                    f"{dotted!r} is a vector outside the kernel, which could change unseen; write "
+                    f"{name} = tack.constant({tuple(vector[1])}, tack.{type_.name})",
+                )
+            return vector_of(*vector)
         if isinstance(value, Constant):
             return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
         if isinstance(value, bool | int | float) or hasattr(value, "__float__"):
@@ -357,6 +377,8 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
     def _lower_Attribute(self, node: ast.Attribute) -> Value:
         dotted = dotted_name(node)
         if dotted is not None and dotted.split(".")[0] not in self.frame.locals:
+            if components_of(self.static(node.value)) is not None:
+                return self.swizzle(node, self.value(node.value))
             return self._static_value(node, dotted)
         member = self.member_of(node)
         if member is not None:

@@ -22,7 +22,6 @@ from tack.ir.traversal import walk_ir
 from tack.lang.lower_base import (
     ArrayParameter,
     Meaning,
-    TemplateNode,
     again,
     contains_load,
 )
@@ -83,7 +82,7 @@ class PlaceLowering(VectorLowering):
         """The value of what a name stands for, which is no array and no template."""
         if isinstance(meaning, VectorMeaning):
             return VectorValue(meaning.shape, tuple(map(_read, meaning.parts)))
-        assert not isinstance(meaning, ArrayParameter | TemplateNode)
+        assert isinstance(meaning, str | IRConstant)
         return _read(meaning)
 
     def write(self, node: ast.AST, target: str | VectorMeaning, value: Value) -> None:

@@ -12,9 +12,22 @@ from dataclasses import dataclass
 
 from tack.ir.nodes import IRConstant
 from tack.lang.definition import FunctionDefinition
-from tack.lang.lower_base import ArrayParameter, LoweringBase, Meaning, TemplateNode
+from tack.lang.lower_base import (
+    ArrayParameter,
+    LoweringBase,
+    Meaning,
+    TemplateNode,
+    VectorAttribute,
+)
 from tack.lang.template import WORKING_KINDS, extents_of, methods_of
-from tack.lang.template_spec import class_of, constant_value, functions_of, others_of
+from tack.lang.template_spec import (
+    class_of,
+    constant_value,
+    functions_of,
+    others_of,
+    vector_value,
+)
+from tack.lang.vectors import VectorMeaning
 from tack.model.errors import CompileError, TemplateError
 from tack.model.signature import ArraySpec, FlatParameter, TemplateSpec
 
@@ -42,10 +55,10 @@ def template_node(
     cls = class_of(spec)
     members: dict[str, Meaning] = {}
     for name, text in spec.constants:
-        value, dtype = constant_value(text)
-        members[name] = IRConstant(value, dtype, weak=dtype is None)
+        members[name] = _constant(text)
     for name, array in spec.arrays:
-        members[name] = ArrayParameter(names[(*path, name)], array)
+        passed = ArrayParameter(names[(*path, name)], array)
+        members[name] = passed if array.rank or not array.element else VectorAttribute(passed)
     for name, _ in spec.scalars:
         members[name] = names[(*path, name)]
     for name, child in spec.children:
@@ -59,6 +72,17 @@ def template_node(
         extents=extents_of(cls),
         others=others_of(spec),
     )
+
+
+def _constant(text: str) -> Meaning:
+    """What a number or vector of the class stands for."""
+    vector = vector_value(text)
+    if vector is not None:
+        type_, numbers = vector
+        parts = (IRConstant(number, type_.dtype) for number in numbers)
+        return VectorMeaning(type_.shape, tuple(parts))
+    value, dtype = constant_value(text)
+    return IRConstant(value, dtype, weak=dtype is None)
 
 
 def passed_names(
@@ -180,7 +204,9 @@ def _kind(owner: TemplateNode, name: str) -> str:
     member = owner.members[name]
     if isinstance(member, ArrayParameter):
         return f"an array ({ArraySpec.__str__(member.spec)})"
-    return "a template" if isinstance(member, TemplateNode) else "a number"
+    if isinstance(member, TemplateNode):
+        return "a template"
+    return "a vector" if isinstance(member, VectorMeaning | VectorAttribute) else "a number"
 
 
 def _listed(names: Sequence[str] | dict[str, Meaning]) -> str:

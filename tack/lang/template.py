@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 
+from tack.lang.array import Array, ArrayOf
 from tack.lang.bindings import Constant
 from tack.lang.definition import FunctionDefinition
-from tack.model.dtypes import plain_number
+from tack.model.dtypes import DType, plain_number
 from tack.model.record import Record
 from tack.model.spelling import article
+from tack.model.vectors import VectorType, is_constant
 
 __all__ = [
     "EXTENTS",
@@ -27,12 +29,14 @@ __all__ = [
     "Attributes",
     "Method",
     "TemplateAttributes",
+    "annotation_of",
     "attributes_of",
     "class_value",
     "classify_template_attrs",
     "constants_of_class",
     "device_class",
     "extents_of",
+    "held_by_class",
     "is_device_class",
     "is_hidden",
     "is_template",
@@ -46,8 +50,8 @@ EXTENTS: Final = "tack_extents"
 """The class attribute that names the 1 to 3 extents of a template, the fastest first."""
 
 WORKING_KINDS: Final = (
-    "int, float, bool and NumPy scalars, NumPy arrays, objects of a @tack.device_class, and "
-    "@tack.func functions"
+    "int, float, bool and NumPy scalars, vectors, NumPy arrays, objects of a @tack.device_class, "
+    "and @tack.func functions"
 )
 """What an attribute that a kernel reads may be."""
 
@@ -180,9 +184,61 @@ def _is_array(value: object) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
+def annotation_of(cls: type, name: str) -> DType | VectorType | ArrayOf | None:
+    """The type that the class body, or one above it, annotates an attribute with.
+
+    None where there is no annotation, or one that is no type of the kernel language.
+    """
+    for owner in cls.__mro__[:-1]:
+        hints = vars(owner).get("__annotations__") or {}
+        if name not in hints:
+            continue
+        hint = hints[name]
+        if isinstance(hint, str):
+            hint = _named(owner, hint)
+        return hint if isinstance(hint, DType | VectorType | ArrayOf) else None
+    return None
+
+
+def _named(owner: type, text: str) -> object:
+    """What an annotation in quotes stands for: a name, or an array of what a name stands for."""
+    outer, bracket, inner = text.strip().strip("\"'").partition("[")
+    if bracket:
+        element = _named(owner, inner.removesuffix("]"))
+        is_array = _named(owner, outer) is Array and isinstance(element, VectorType)
+        return ArrayOf(element) if is_array and isinstance(element, VectorType) else None
+    first, *rest = outer.split(".")
+    value: object = getattr(sys.modules.get(owner.__module__), first, None)
+    for attribute in rest:
+        value = getattr(value, attribute, None) if isinstance(value, types.ModuleType) else None
+    return value
+
+
 def constants_of_class(cls: type) -> dict[str, Any]:
     """The numbers of a class, which kernels compile in."""
-    return {name: value for name, value in _class_values(cls) if _is_number(value)}
+    return {name: value for name, value in _class_values(cls) if _is_compiled_in(value)}
+
+
+def _is_compiled_in(value: object) -> bool:
+    return _is_number(value) or is_constant(value)
+
+
+def held_by_class(cls: type) -> dict[str, Any]:
+    """The arrays and templates of a class, which its objects have as if they were their own.
+
+    An object of the class itself, or of one above or below it, is none of them: it would hold
+    itself.
+    """
+    return {
+        name: value
+        for name, value in _class_values(cls)
+        if (_is_array(value) and not is_constant(value))
+        or (
+            is_template(value)
+            and not issubclass(type(value), cls)
+            and not issubclass(cls, type(value))
+        )
+    }
 
 
 def _class_values(cls: type) -> Iterator[tuple[str, Any]]:
@@ -265,11 +321,13 @@ def is_hidden(cls: type, name: str) -> bool:
 def _sort_out(template: object) -> Attributes:
     cls = type(template)
     found = Attributes(constants_of_class(cls), {}, {}, {}, {}, {})
-    methods = methods_of(cls)
+    methods, held = methods_of(cls), held_by_class(cls)
     for name, value in _class_values(cls):
-        if name not in found.constants and name not in methods:
+        if name not in found.constants and name not in methods and name not in held:
             found.others[name] = _describe(value)
-    for name, value in own_values(template):
+    own = dict(own_values(template))
+    held = {name: value for name, value in held.items() if name not in own}
+    for name, value in (*held.items(), *own.items()):
         hides = found.constants.pop(name, MISSING) is not MISSING
         found.others.pop(name, None)
         if isinstance(value, Constant) or (hides and _is_number(value)):
@@ -297,8 +355,8 @@ def _describe(value: object) -> str:
         return "a plain method; decorate it @tack.func"
     if isinstance(value, FunctionDefinition):
         return "a device function"
-    if is_template(value) or _is_array(value):
-        return f"{article(type(value).__name__)} of the class; set it on the object"
+    if is_template(value):
+        return f"{article(type(value).__name__)} of a class that it belongs to"
     if isinstance(value, types.MemberDescriptorType):
         return "a slot without a value; set it on the object"
     return "None" if value is None else article(type(value).__name__)

@@ -8,10 +8,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
+from tack.lang.array import ArrayOf
 from tack.lang.bindings import Constant
 from tack.lang.definition import FunctionDefinition
 from tack.lang.template import (
     Attributes,
+    annotation_of,
     attributes_of,
     constants_of_class,
     extents_of,
@@ -21,6 +23,7 @@ from tack.lang.template import (
 )
 from tack.model.dtypes import DTYPES, DType, bool_
 from tack.model.signature import ArraySpec, PlainSpec, ScalarSpec, Signature, TemplateSpec
+from tack.model.vectors import VectorType, components_of, vector_type
 
 __all__ = [
     "Origin",
@@ -31,12 +34,15 @@ __all__ = [
     "others_of",
     "spec",
     "spec_of",
+    "vector_value",
 ]
 
-ArraySpecOf = Callable[[tuple[str, ...], Any], "ArraySpec | str"]
-"""Path and array -> its spec, or why no kernel can read it."""
+Hint = DType | VectorType | ArrayOf | None
 
-ScalarSpecOf = Callable[[tuple[str, ...], Any], ScalarSpec]
+ArraySpecOf = Callable[[tuple[str, ...], Any, Hint], "ArraySpec | str"]
+"""Path, array and annotation -> its spec, or why no kernel can read it."""
+
+ScalarSpecOf = Callable[[tuple[str, ...], Any, Hint], ScalarSpec]
 
 
 class Origin:
@@ -87,19 +93,23 @@ def _spec_of(
     template: object, path: tuple[str, ...], array_spec: ArraySpecOf, scalar_spec: ScalarSpecOf
 ) -> TemplateSpec:
     own: Attributes = attributes_of(template)
+    cls = type(template)
     arrays: dict[str, ArraySpec] = {}
     others = dict(own.others)
     for name, value in own.arrays.items():
-        found = array_spec((*path, name), value)
+        found = array_spec((*path, name), value, annotation_of(cls, name))
         if isinstance(found, str):
             others[name] = found
         else:
             arrays[name] = found
     return _make(
-        type(template),
+        cls,
         constants=own.constants,
         arrays=arrays,
-        scalars={name: scalar_spec((*path, name), value) for name, value in own.scalars.items()},
+        scalars={
+            name: scalar_spec((*path, name), value, annotation_of(cls, name))
+            for name, value in own.scalars.items()
+        },
         children={
             name: _spec_of(child, (*path, name), array_spec, scalar_spec)
             for name, child in own.children.items()
@@ -208,9 +218,12 @@ def spec(cls: type, /, **attributes: object) -> TemplateSpec:
 
 def _plain_spec(where: str, text: str) -> PlainSpec:
     specs = Signature.parse(text).specs
-    if len(specs) != 1 or isinstance(specs[0], TemplateSpec):
+    found = specs[0] if len(specs) == 1 else None
+    if found is None or isinstance(found, TemplateSpec):
         raise ValueError(f"{where}: {text!r} is not one scalar or array")
-    return specs[0]
+    if isinstance(found, ScalarSpec) and found.shape:
+        return ArraySpec(found.dtype, (), element=found.shape)
+    return found
 
 
 def _constant_text(value: Any) -> str:
@@ -219,10 +232,22 @@ def _constant_text(value: Any) -> str:
         if value.dtype is not None and value.dtype is not bool_:
             return f"{value.dtype.name}({value.literal!r})"
         value = value.literal
+    vector = components_of(value)
+    if vector is not None:
+        return f"{vector[0].name}({', '.join(map(repr, vector[1]))})"
     if hasattr(value, "item"):
         value = value.item()
     plain = next(kind for kind in (bool, int, float) if isinstance(value, kind))
     return repr(plain(value))
+
+
+def vector_value(text: str) -> tuple[VectorType, list[int | float]] | None:
+    """Type and numbers of a constant that is a vector; None for a number."""
+    name, _, inner = text.removesuffix(")").partition("(")
+    type_ = vector_type(name)
+    if type_ is None:
+        return None
+    return type_, [constant_value(number)[0] for number in inner.split(", ")]
 
 
 def constant_value(text: str) -> tuple[bool | int | float, DType | None]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tack.ir.nodes import Expression, IRConstant
-from tack.model.vectors import COMPONENTS, as_words
+from tack.model.vectors import COMPONENTS, VectorType, as_words
 
 __all__ = [
     "Value",
@@ -23,6 +23,7 @@ __all__ = [
     "shape_of_value",
     "sub_shape",
     "swizzled",
+    "vector_of",
     "words",
 ]
 
@@ -45,6 +46,11 @@ class VectorMeaning:
 
     shape: tuple[int, ...]
     parts: tuple[str | IRConstant, ...]
+
+
+def vector_of(type_: VectorType, numbers: Sequence[int | float]) -> VectorValue:
+    """A vector whose components are literals of their type."""
+    return VectorValue(type_.shape, tuple(IRConstant(each, type_.dtype) for each in numbers))
 
 
 def names_of(meaning: str | VectorMeaning) -> tuple[str, ...]:

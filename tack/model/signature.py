@@ -308,7 +308,9 @@ _REFERENCE: Final = r"[^\s(),:=@]+:[^\s(),:=@]+"
 _TEMPLATE: Final = rf"\s*(?P<type>{_REFERENCE})\((?P<inner>.*)\)\s*\Z"
 _ENTRY: Final = r"\s*([^\W\d]\w*)\s*([:=])\s*(.*?)\s*\Z"
 _NUMBER: Final = r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)"
-_CONSTANT: Final = rf"True|False|{_NUMBER}|[a-z]+\d+\({_NUMBER}\)"
+_PART: Final = rf"(True|False|{_NUMBER})"
+_VECTOR: Final = rf"[a-z]+\d*(x[234]){{1,2}}\({_PART}(, {_PART})*\)"
+_CONSTANT: Final = rf"True|False|{_NUMBER}|[a-z]+\d+\({_NUMBER}\)|{_VECTOR}"
 
 
 def _parse_any(part: str, text: str) -> Spec:
@@ -342,6 +344,8 @@ def _parse_entry(entry: str, text: str) -> tuple[str, str, Any]:
     name, sign, value = match.groups()
     if sign == ":":
         spec = _parse_any(value, text)
+        if isinstance(spec, ScalarSpec) and spec.shape:  # a vector lies in memory of its own
+            spec = ArraySpec(spec.dtype, (), element=spec.shape)
         kinds = {ScalarSpec: "scalars", ArraySpec: "arrays", TemplateSpec: "children"}
         return name, kinds[type(spec)], spec
     if re.fullmatch(f"@{_REFERENCE}", value):

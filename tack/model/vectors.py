@@ -84,6 +84,14 @@ def component_names(base: str, shape: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(f"{base}.r{row}c{column}" for row, column in places)
 
 
+def is_constant(value: object) -> bool:
+    """Whether ``value`` is a vector that nobody can change: what `tack.constant` gives."""
+    if components_of(value) is None:
+        return False
+    flags = value.flags  # type: ignore[attr-defined]
+    return not flags.writeable and bool(flags.owndata)
+
+
 def components_of(value: object) -> tuple[VectorType, list[int | float]] | None:
     """Type and numbers of what calling a `VectorType` gave; None for anything else."""
     made = sys.modules.get("tack.model.vector_value")

@@ -21,7 +21,7 @@ from tack.model.signature import (
     TemplateSpec,
 )
 from tack.model.spelling import article
-from tack.model.vectors import VectorType, component_names
+from tack.model.vectors import VectorType, component_names, components_of
 from tack.runtime.components import annotations_of, numbers_of
 
 if TYPE_CHECKING:
@@ -212,18 +212,31 @@ def _template_spec(
     if not is_template(value):
         return None
 
-    def array_spec(path: tuple[str, ...], array: Any) -> ArraySpec | str:
+    def array_spec(path: tuple[str, ...], array: Any, hint: Annotation | None) -> ArraySpec | str:
+        label = ".".join((name, *path))
         misfit = _array_misfit(array)
         if misfit:
             return f"an array that {misfit}"
-        found = _array_spec(definition, ".".join((name, *path)), array)
+        found = _array_spec(definition, label, array)
         assert found is not None
-        return found
+        vector = components_of(array)
+        if isinstance(hint, DType) or (isinstance(hint, VectorType) and vector is None):
+            raise TypeError(f"{definition.name}: {label!r} is annotated {hint} and is an array")
+        if vector is None or isinstance(hint, ArrayOf):
+            return _annotated_array(definition, label, found, hint)
+        if hint is not None and hint is not vector[0]:
+            raise TypeError(
+                f"{definition.name}: {label!r} is annotated {hint} and is {vector[0]}; write "
+                f"tack.{hint}(...)"
+            )
+        return ArraySpec(found.dtype, (), found.layout, vector[0].shape)
 
-    def scalar_spec(path: tuple[str, ...], number: object) -> ScalarSpec:
+    def scalar_spec(path: tuple[str, ...], number: object, hint: Annotation | None) -> ScalarSpec:
         label = ".".join((name, *path))
+        if hint is not None and not isinstance(hint, DType):
+            raise TypeError(f"{definition.name}: {label!r} is annotated {hint} and is a number")
         guess = default_float or DTYPES["f32"]
-        return ScalarSpec(_scalar_dtype(definition, label, number, None, guess))
+        return ScalarSpec(_scalar_dtype(definition, label, number, hint, guess))
 
     return spec_of(value, array_spec, scalar_spec)
 

@@ -6,6 +6,7 @@ the same attributes, functions and numbers of the class. Matching it happens in 
 
 from __future__ import annotations
 
+import sys
 import types
 import weakref
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from tack.lang.template import (
     attributes_of,
     class_value,
     constants_of_class,
+    held_by_class,
     is_hidden,
     methods_of,
     slot_value,
@@ -70,6 +72,11 @@ class _Learner:
         slots = tuple(self._slots(template, path))
         visible = [row[0] for row in entries if row[3]]
         visible += [row[0].__name__ for row in slots if row[3]]
+        slots += tuple(
+            (name, *self._action(template, path, name, value), True)
+            for name, value in held_by_class(cls).items()
+            if name not in visible
+        )
         return weakref.ref(cls), _checks(cls, visible), held is not None, entries, slots
 
     def _entry(self, template: object, path: Path, name: Any, value: Any) -> tuple[Any, ...]:
@@ -122,6 +129,8 @@ def _watch(cls: type, kernel: _core.Kernel) -> None:
 
 
 def _retire(reference: weakref.ref[type]) -> None:
+    if sys.is_finalizing():
+        return
     from tack.runtime import jit
 
     for kernel in _watched.pop(reference, ()):

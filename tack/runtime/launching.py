@@ -8,7 +8,7 @@ from tack import _core
 from tack.backends.cpu import LoadError
 from tack.lang.definition import KernelDefinition
 from tack.model.launch import Launch
-from tack.model.signature import ArraySpec, Signature
+from tack.model.signature import ArraySpec, Path, Signature, Spec, TemplateSpec
 from tack.model.variant import Variant
 from tack.runtime.components import annotations_of
 
@@ -57,12 +57,28 @@ def _params(
     """The parameters as the launcher checks them."""
     rows: list[tuple[object, ...]] = []
     annotations = annotations_of(definition)
+    typed = [_annotated(spec) for spec in signature]
     for flat, other in zip(signature.flat(), given.flat(), strict=True):
         spec, passed = flat.spec, other.spec
         if isinstance(spec, ArraySpec) and isinstance(passed, ArraySpec):
             pins = tuple(-1 if dim is None else dim for dim in spec.all_dims)
             rows.append(("array", spec.dtype.name, len(pins), pins, passed.layout))
         else:
-            annotated = not flat.path and annotations[flat.argument] is not None
+            annotated = annotations[flat.argument] is not None or flat.path in typed[flat.argument]
             rows.append(("scalar", spec.dtype.name, annotated))
     return rows
+
+
+def _annotated(spec: Spec) -> set[Path]:
+    """The numbers of a template whose classes annotate them."""
+    if not isinstance(spec, TemplateSpec):
+        return set()
+    from tack.lang.template import annotation_of
+    from tack.lang.template_spec import class_of
+
+    return {
+        (*path, name)
+        for path, node in spec.nodes()
+        for name, _ in node.scalars
+        if annotation_of(class_of(node), name) is not None
+    }

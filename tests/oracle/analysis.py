@@ -308,7 +308,7 @@ class _Rounds:
                 return I64
             case ast.Name() | ast.Attribute():
                 found = resolve(self.function, node)
-                if not isinstance(found, Value):
+                if not isinstance(found, Value | vectors.Vector):
                     raise OracleRefused(f"{ast.unparse(node)} is no value")
                 return found.type
             case ast.BinOp(left=left, op=op, right=right):
@@ -476,6 +476,8 @@ class _Rounds:
             root = root.value
         if not isinstance(root, ast.Name):
             return True
+        if root is value and root.id not in self.names:
+            return isinstance(resolve(self.function, root), vectors.Vector)
         return root.id in self.names and not isinstance(self.locals.get(root.id), ArrayType)
 
     def _call(self, node: ast.Call, statement: bool = False) -> Type | None:

@@ -36,7 +36,8 @@ class Rewriter(ast.NodeTransformer):
         for each in parameters(node):
             each.annotation = None
         node.decorator_list, node.returns = [], None
-        node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
+        every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        node.args = ast.arguments([], every, None, [], [], None, [])  # each is given, in order
         body: list[ast.stmt] = []
         for statement in node.body:
             visited = self.visit(statement)

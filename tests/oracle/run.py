@@ -257,7 +257,7 @@ def _bound(
             bound.append(
                 Template(
                     given,
-                    lambda number: argument(number, None, default_float()),
+                    lambda number, typed: argument(number, typed, default_float()),
                     lambda array: Array(array, access),
                 )
             )

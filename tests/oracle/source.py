@@ -11,10 +11,12 @@ from functools import lru_cache
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from .rules import BUILTINS
 from .types import DTYPES, OracleRefused
 from .values import Value, cast, literal
-from .vectors import FUNCTIONS, NAMES
+from .vectors import FUNCTIONS, NAMES, of_numpy
 
 __all__ = [
     "OWN_MODULES",
@@ -93,7 +95,7 @@ def _scope(function: FunctionType, name: str) -> Any:
 def resolve(function: FunctionType, node: ast.expr) -> Any:
     """What a global name, or an attribute of a module, is.
 
-    A `Builtin`, a `Device`, a constant's `Value` or a module.
+    A `Builtin`, a `Device`, a constant's `Value` or `Vector`, or a module.
     """
     if isinstance(node, ast.Name):
         return _classify(_scope(function, node.id), node.id)
@@ -111,6 +113,10 @@ def _classify(found: Any, name: str) -> Any:
         return found
     if found is getattr(builtins, name, None) and name in _PYTHON:
         return Builtin(name)
+    if isinstance(found, np.ndarray) and type(found).__name__ == "Vector":
+        if found.flags.writeable:
+            raise OracleRefused(f"{name} is a vector of the enclosing scope that may change")
+        return of_numpy(found)
     module = getattr(found, "__module__", None) or ""
     own = spelled(getattr(found, "__name__", name))
     if module.partition(".")[0] == "tack" and own in WORDS:

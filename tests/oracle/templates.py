@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from .types import DTYPES, I64, OracleRefused, TemplateType
+from .types import DTYPES, I64, Dtype, OracleRefused, TemplateType
 from .values import Value, cast, literal
+from .vectors import Vector, of_numpy
 
 __all__ = ["Template", "is_template", "own_attributes"]
 
 _MARK = "__tack_device_class__"
 
-Wrap = Callable[[Any], Any]
+Wrap = Callable[..., Any]
 
 
 def is_template(given: Any) -> bool:
@@ -75,6 +76,11 @@ class Template:
                 methods[name] = (function, static)
             elif name[0] != "_" and _is_number(found):
                 members[name], spelled[name] = _constant(found), _spelled(found)
+            elif name[0] != "_" and _is_held(cls, found):
+                members[name] = self._held(found, scalar, array)
+                if isinstance(members[name], Vector) and not found.flags.writeable:
+                    numbers = ", ".join(map(repr, found.ravel().tolist()))
+                    spelled[name] = f"{members[name].type}({numbers})"
         for name, found in own_attributes(given):
             methods.pop(name, None)
             if _is_number(found) and name in spelled:
@@ -86,11 +92,9 @@ class Template:
             if function is not None:
                 functions[name] = function
             elif _is_number(found):
-                members[name] = scalar(found)
-            elif isinstance(found, np.ndarray):
-                members[name] = array(found)
-            elif is_template(found):
-                members[name] = Template(found, scalar, array)
+                members[name] = scalar(found, _annotation(cls, name))
+            elif isinstance(found, np.ndarray) or is_template(found):
+                members[name] = self._held(found, scalar, array)
         self._members = members
         self._functions = functions
         self._methods = methods
@@ -104,6 +108,13 @@ class Template:
             tuple(sorted(functions.items())),
             tuple((name, *each) for name, each in sorted(methods.items())),
         )
+
+    @staticmethod
+    def _held(found: Any, scalar: Wrap, array: Wrap) -> Any:
+        """What stands for an array, a vector or a template."""
+        if not isinstance(found, np.ndarray):
+            return Template(found, scalar, array)
+        return of_numpy(found) if type(found).__name__ == "Vector" else array(found)
 
     def attach(self, device: Callable[[FunctionType], Callable[..., Any]]) -> None:
         """Says how a device function is called under the shim."""
@@ -137,6 +148,23 @@ class Template:
             raise OracleRefused("a template without extents")
         extents = [max(int(self._members[name].payload), 0) for name in self._extents]
         return itertools.product(*(range(each) for each in reversed(extents)))
+
+
+def _is_held(cls: type, found: Any) -> bool:
+    """Whether a class has an array, vector or template of another class, for all its objects."""
+    if not is_template(found):
+        return isinstance(found, np.ndarray)
+    return not issubclass(type(found), cls) and not issubclass(cls, type(found))
+
+
+def _annotation(cls: type, name: str) -> Dtype | None:
+    """The scalar type that a class body gives an attribute."""
+    for owner in cls.__mro__:
+        hint = vars(owner).get("__annotations__", {}).get(name)
+        if hint is not None:
+            spelled = str(getattr(hint, "name", hint)).rpartition(".")[2]
+            return DTYPES.get(spelled)
+    return None
 
 
 def _class_attributes(cls: type) -> dict[str, Any]:
