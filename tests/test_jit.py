@@ -93,6 +93,28 @@ def test_a_package_warns_once_per_signature_with_the_manifest_line(package):
     assert caught[0].filename == __file__
 
 
+def test_what_is_refused_is_not_said_to_be_compiled(package):
+    kernels = package.load()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(CompileError, match="cast"):
+            kernels.kernel(np.zeros(2, np.int16))
+
+
+def test_a_warning_that_is_an_error_is_one_at_every_call(package):
+    kernels = package.load()
+    x = np.zeros(2, np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            with pytest.raises(JITWarning, match="so this call compiled it"):
+                kernels.kernel(x)
+    assert not x.any()
+    with pytest.warns(JITWarning):
+        kernels.kernel(x)
+    assert (x == 1).all()
+
+
 @pytest.mark.parametrize("policy", ["allow", "forbid"])
 def test_the_policy_is_honoured(package, monkeypatch, policy):
     monkeypatch.setenv("TACK_JIT", policy)
@@ -253,7 +275,7 @@ def test_a_failing_compile_reaches_every_waiter_and_may_be_tried_again(load, mon
     original = jit._compile
     started, go_on = threading.Event(), threading.Event()
 
-    def fail(variant, before):
+    def fail(variant):
         started.set()
         go_on.wait(10)
         raise MemoryError("for the test")

@@ -105,9 +105,7 @@ def _compile(definition: KernelDefinition, resolution: Resolution) -> Compiled:
     if policy == "forbid":
         raise _refused(_with_jit(resolution, False, _FORBIDDEN))
     try:
-        return jit.answer(
-            definition, resolution.signature, before=lambda: _announce(resolution, policy)
-        )
+        return jit.answer(definition, resolution.signature, after=lambda: _warn(resolution, policy))
     except (ToolchainError, SourceUnavailable) as error:
         raise _refused(_with_jit(resolution, False, str(error))) from error
     except IRVerificationError as error:
@@ -121,15 +119,14 @@ def _refused(explanation: Explanation) -> NoVariantError:
     return NoVariantError(str(explanation), explanation)
 
 
-def _announce(resolution: Resolution, policy: str) -> None:
-    """Says that a variant is compiled; warns where its package ships prebuilt ones."""
+def _warn(resolution: Resolution, policy: str) -> None:
+    """Says that a variant was compiled, where its package ships prebuilt ones."""
     kernel, signature = resolution.explanation.kernel, resolution.signature
-    log("info", "%s(%s) is not prebuilt", kernel, signature)
     if policy == "warn" and resolution.bundled:
         import warnings
 
         warnings.warn(
-            f"{kernel}({signature}) is not prebuilt, so this call compiles it; to "
+            f"{kernel}({signature}) is not prebuilt, so this call compiled it; to "
             f'prebuild it, add "{signature}" to the signatures of "{kernel}" in '
             "tack-aot.toml (TACK_JIT=allow compiles in silence, tack.explain tells more)",
             JITWarning,

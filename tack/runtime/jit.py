@@ -91,12 +91,13 @@ def obstacle(definition: KernelDefinition, signature: Signature) -> str | None:
 
 
 def answer(
-    definition: KernelDefinition, signature: Signature, before: Callable[[], None]
+    definition: KernelDefinition, signature: Signature, after: Callable[[], None]
 ) -> Compiled:
     """The variant of ``definition`` for ``signature`` on this machine, compiled if need be.
 
     Of threads that ask at once one compiles and the others wait; if it fails, all of them get the
-    error, and the next to ask tries again. The one calls ``before`` once nothing is in its way.
+    error, and the next to ask tries again. The one calls ``after`` when it is done; should that
+    raise, the next to ask has to as well.
     Raises `CompileError` and `ToolchainError`.
     """
     key = signature, target()
@@ -107,12 +108,12 @@ def answer(
         if pending is None:
             pending = compiles[key] = _Pending()
     if not mine and pending.owner == threading.get_ident() and not pending.done.is_set():
-        # Whoever was told of the compile, a log handler perhaps, calls the same kernel.
-        return _compile(Variant(definition, *key, definition.options), before=lambda: None)
+        # Whoever is told of the compile, a log handler perhaps, calls the same kernel.
+        return _compile(Variant(definition, *key, definition.options))
     if not mine:
         return pending.result()
     try:
-        pending.compiled = _compile(Variant(definition, *key, definition.options), before)
+        pending.compiled = _compile(Variant(definition, *key, definition.options))
     except BaseException as error:
         pending.error = error
         with _lock:
@@ -120,6 +121,12 @@ def answer(
         raise
     finally:
         pending.done.set()
+    try:
+        after()
+    except BaseException:
+        with _lock:
+            compiles.pop(key, None)
+        raise
     return pending.compiled
 
 
@@ -142,7 +149,7 @@ def _toolchain() -> Toolchain:
     return toolchain()
 
 
-def _compile(variant: Variant, before: Callable[[], None]) -> Compiled:
+def _compile(variant: Variant) -> Compiled:
     definition = variant.kernel
     assert isinstance(definition, KernelDefinition)
     toolchain = _toolchain()
@@ -150,7 +157,7 @@ def _compile(variant: Variant, before: Callable[[], None]) -> Compiled:
     fingerprint = definition.fingerprint(variant.signature)
     source = source_key(fingerprint.digest, variant.signature, variant.options)
     key = build_key(source, variant.target, _generator(cache), toolchain.identity())
-    before()
+    log("info", "%s(%s) is not prebuilt", definition.name, variant.signature)
     if cache is not None and cache.reason is not None:
         log("debug", "the disk cache is off: %s", cache.reason)
     found = cache.get(key) if cache is not None else None
