@@ -58,6 +58,7 @@ PRELUDE = """
     import math
     import numpy as np
     NUMBER = 3
+    TABLE = (1.5, "text")
     NUMPY_NUMBER = np.float32(3)
     CONSTANT = tack.constant(3, tack.i32)
     ARRAY = np.arange(3)
@@ -126,7 +127,14 @@ STATEMENTS = {
     "x[i] = later; later = 1.0": ("later", "'later' may have no value here"),
     "x[i] = NUMBER": ("NUMBER", "tack.constant(3, tack.<dtype>)"),
     "x[i] = NUMPY_NUMBER": ("NUMPY_NUMBER", "tack.constant"),
-    "x[i] = math.pi": ("math.pi", "write PI = tack.constant(math.pi, tack.<dtype>)"),
+    "x[i] = float('infinite')": ("float('infinite')", "float() of text is one of float('inf')"),
+    "x[i] = np.minimum(x[i], 1)": ("np.minimum(x[i], 1)", "write min(a, b), which prefers a"),
+    "x[i] = np.where(i > 1, 1, 0)": ("np.where(i > 1, 1, 0)", "write a if condition else b"),
+    "x[i] = tack.constant(3)": ("tack.constant(3)", "tack.constant stands outside of kernels"),
+    "x[i] = TABLE[i]": ("TABLE[i]", "pass an array to look numbers up"),
+    "x[i] = TABLE[2]": ("TABLE[2]", "TABLE has 2 numbers, so no TABLE[2]"),
+    "x[i] = TABLE[1]": ("TABLE[1]", "TABLE[1] is a str, and a kernel reads numbers"),
+    "x[i] = x.T[i]": ("x.T", "for x.T[i, j] write x[j, i]"),
     "x[i] = ARRAY": ("ARRAY", "make it a parameter"),
     "x[i] = Holder.value": ("Holder.value", "attributes are read of modules only"),
     "x[i] = Holder.method(i)": ("Holder.method", "as in holder_method = Holder.method"),
@@ -154,6 +162,7 @@ STATEMENTS = {
     "x[i] = i[0]": ("i[0]", "only arrays"),
     "x[i] = plain(i)": ("plain(i)", "decorate it @tack.func"),
     "x[i] = np.sin(i)": ("np.sin(i)", "NumPy's"),
+    "x[i] = TABLE": ("TABLE", "write TABLE[0]"),
     "x[i] = np.floor(x[i])": ("np.floor(x[i])", "write tack.floor"),
     "x[i] = math.floor(x[i])": ("math.floor(x[i])", "write tack.floor"),
     "x[i] = another(x)": ("another(x)", "a kernel cannot call a kernel"),
@@ -416,6 +425,18 @@ def shaped(x: tack.Array[tack.f32x3]):
 
 
 APART = {
+    """
+    @tack.kernel
+    def kernel(x):
+        for i in range(3):
+            x[i][0] = 1.0
+    """: ("f32[:, :]", "a part of 'x' is no array here; write x[i, 0]"),
+    """
+    @tack.kernel
+    def kernel(x):
+        for i, j in tack.ndrange(x.shape):
+            x[i, j] = 1.0
+    """: ("f32[:, :]", "a shape is several extents; write *x.shape"),
     """
     V = tack.f32x3(1, 2, 3)
 

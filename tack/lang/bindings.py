@@ -164,6 +164,8 @@ def describe(value: Any) -> str:
         return f"module {value.__name__}"
     if isinstance(value, bool | int | float):
         return f"number {_number(value)}"
+    if type(value) is tuple:
+        return f"tuple {', '.join(map(describe, value))}"
     if value is MISSING:
         return "nothing"
     owner = value if isinstance(value, type) or callable(value) else type(value)

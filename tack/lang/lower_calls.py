@@ -39,7 +39,7 @@ from tack.lang.vectors import (
     vector_of,
     words,
 )
-from tack.model.dtypes import DTYPES, DType
+from tack.model.dtypes import DTYPES, DType, numpy_name
 from tack.model.vectors import VectorType, components_of
 
 __all__ = ["CallLowering"]
@@ -95,6 +95,7 @@ _ADVICE: Final[dict[Any, str]] = {
         "base_f = Base.f, and call base_f(self, ...)"
     ),
     python.divmod: "divmod is not part of the kernel language; write // and %",
+    constant: "tack.constant stands outside of kernels; write the number here, or tack.f32(number)",
     math.floor: "math.floor gives a Python int; write tack.floor, which keeps the type",
     math.ceil: "math.ceil gives a Python int; write tack.ceil, which keeps the type",
     math.trunc: "math.trunc gives a Python int; write tack.trunc, which keeps the type",
@@ -105,6 +106,28 @@ _ADVICE: Final[dict[Any, str]] = {
     math.isinf: "write tack.isinf, which has every float type",
     math.isfinite: "write tack.isfinite, which has every float type",
 }
+
+
+_TEXTS: Final = ("inf", "-inf", "nan")
+"""What ``float`` takes as text."""
+
+_OF_NUMPY: Final = {
+    **dict.fromkeys(("abs", "absolute", "fabs"), "abs(x)"),
+    **dict.fromkeys(("minimum", "fmin", "min", "amin"), "min(a, b), which prefers a number to NaN"),
+    **dict.fromkeys(("maximum", "fmax", "max", "amax"), "max(a, b), which prefers a number to NaN"),
+    "rint": "tack.round(x)",
+    "clip": "tack.clamp(x, low, high)",
+    "where": "a if condition else b",
+    "dot": "tack.dot(a, b), of vectors",
+    "cross": "tack.cross(a, b), of vectors",
+    "power": "a ** b",
+    "mod": "a % b",
+    "remainder": "a % b",
+    "floor_divide": "a // b",
+    "sum": "a loop that adds",
+    "zeros": "tack.local_array(dtype, shape)",
+}
+"""Function of NumPy -> what a kernel writes for it."""
 
 
 class CallLowering(ExpressionLowering):
@@ -121,13 +144,11 @@ class CallLowering(ExpressionLowering):
         callee = self._callee(node)
         if callee is python.len:
             return self._length(node)
-        if isinstance(callee, DType):
-            return IRCast(self._single(node, callee), callee)
         if isinstance(callee, VectorType):
             return self.construct(node, callee, self._positional(node))
-        if _known(callee, _PYTHON_CASTS):
-            dtype = _PYTHON_CASTS[callee]
-            return IRCast(self._single(node, dtype), dtype)
+        converted = self._cast(node, callee)
+        if converted is not None:
+            return converted
         if _known(callee, _BUILTINS):
             return self._builtin(node, _BUILTINS[callee])
         if _known(callee, _ATOMICS):
@@ -136,9 +157,25 @@ class CallLowering(ExpressionLowering):
             return self.vector_function(node, _VECTOR_FUNCTIONS[callee], self._positional(node))
         if callee is python.any or callee is python.all:
             return self.any_or_all(node, callee.__name__, self._positional(node))
-        if callee is python.len:
-            return self._length(node)
         raise self._refuse_callee(node, callee)
+
+    def _cast(self, node: ast.Call, callee: Any) -> Expression | None:
+        """The number that a call of a scalar type converts; None for another call."""
+        if callee is python.float and _is_text(node.args):
+            return self._spelled_float(node)
+        dtype = callee if isinstance(callee, DType) else _numpy_type(callee)
+        if dtype is None and not _known(callee, _PYTHON_CASTS):
+            return None
+        dtype = dtype or _PYTHON_CASTS[callee]
+        return IRCast(self._single(node, dtype), dtype)
+
+    def _spelled_float(self, node: ast.Call) -> Expression:
+        """``float("inf")``: a literal like another."""
+        text = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+        if node.keywords or text not in _TEXTS:
+            known = ", ".join(f"float({each!r})" for each in _TEXTS)
+            raise self.refuse(node, f"float() of text is one of {known}; write a number")
+        return self.literal(node, float(text))
 
     def _spelled(self, node: ast.Call) -> str:
         return ast.unparse(node.func)
@@ -169,14 +206,12 @@ class CallLowering(ExpressionLowering):
             return self.refuse(node, f"{name} is for plain Python; call it outside the kernel")
         if type(callee).__name__ == "function":
             return self.refuse(node, f"{name} is a plain Python function; decorate it @tack.func")
-        if getattr(callee, "__module__", "").split(".")[0] == "numpy":
+        if getattr(callee, "__module__", "").split(".")[0] == "numpy" or _is_ufunc(callee):
             near = getattr(callee, "__name__", "")
-            advice = (
-                f"write tack.{near}"
-                if near in _ARITY
-                else "write it with scalars, or as @tack.func"
+            advice = _OF_NUMPY.get(near) or (
+                f"tack.{near}" if near in _ARITY else "it with scalars, or as @tack.func"
             )
-            return self.refuse(node, f"{name} is NumPy's; {advice}")
+            return self.refuse(node, f"{name} is NumPy's; write {advice}")
         return self.refuse(node, f"{name} is no builtin of the kernel language and no @tack.func")
 
     def _positional(self, node: ast.Call) -> list[Value]:
@@ -283,6 +318,9 @@ class CallLowering(ExpressionLowering):
         if shaped is not None:
             return IRConstant(shaped.spec.rank, DTYPES["i64"])
         array = self.array_of(argument)
+        table = self.static(argument)
+        if isinstance(table, tuple):
+            return IRConstant(len(table), None, weak=True)
         if array is None:
             value = self.value(argument)
             if not isinstance(value, VectorValue):
@@ -459,3 +497,18 @@ def _known_meaning(part: Expression) -> str | IRConstant | None:
 def _known(value: Any, table: dict[Any, Any]) -> bool:
     """Whether ``value`` itself is a key; what it says of its equality does not count."""
     return any(value is key for key in table)
+
+
+def _is_text(nodes: Sequence[ast.expr]) -> bool:
+    return len(nodes) == 1 and isinstance(nodes[0], ast.Constant) and type(nodes[0].value) is str
+
+
+def _numpy_type(callee: Any) -> DType | None:
+    """The scalar type that one of NumPy's is, such as ``np.float32``."""
+    if not isinstance(callee, type) or callee.__module__ not in ("numpy", "ml_dtypes"):
+        return None
+    return next((d for d in DTYPES.values() if numpy_name(d) == callee.__name__.rstrip("_")), None)
+
+
+def _is_ufunc(callee: Any) -> bool:
+    return type(callee).__module__ == "numpy" and type(callee).__name__ == "ufunc"

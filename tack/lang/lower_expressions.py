@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -200,6 +201,12 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             return vector_of(*vector)
         if isinstance(value, Constant):
             return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
+        if self._is_of_mathematics(dotted, value):
+            return self.literal(node, value)
+        if isinstance(value, tuple):
+            raise self.refuse(
+                node, f"{dotted!r} is a tuple, which has no value here; write {dotted}[0]"
+            )
         if isinstance(value, bool | int | float) or hasattr(value, "__float__"):
             name = dotted.rpartition(".")[2]
             name = name if name == dotted else name.upper()
@@ -221,6 +228,16 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             f"{dotted!r} is a {type(value).__name__}; from outside a kernel come only "
             "tack.constant numbers, scalar types, device functions and modules",
         )
+
+    def _is_of_mathematics(self, dotted: str, value: Any) -> bool:
+        """Whether a name is that of a number that Python and NumPy have for good."""
+        owner, _, name = dotted.rpartition(".")
+        if name not in ("inf", "nan", "pi", "e", "tau") or type(value) is not float:
+            return False
+        module = resolve(self.frame.definition.function, owner) if owner else None
+        if owner:
+            return isinstance(module, ModuleType) and module.__name__ in ("math", "numpy")
+        return value is getattr(math, name)  # from math import inf
 
     # operators
 
@@ -393,7 +410,8 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 advice = f"write .{node.attr}[{'k' if node.attr == 'shape' else 'i'}]"
                 raise self.refuse(node, f"a {node.attr} has no value of its own; {advice}")
             known = ".shape[k], .size, .ndim and .flat[i]"
-            raise self.refuse(node, f"arrays have {known} here, and no .{node.attr}")
+            turned = "; for x.T[i, j] write x[j, i]" if node.attr == "T" else ""
+            raise self.refuse(node, f"arrays have {known} here, and no .{node.attr}{turned}")
         return self.swizzle(node, self.value(node.value))
 
     def array_of(self, node: ast.expr) -> ArrayParameter | None:
@@ -412,6 +430,21 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 "make the array on every path before",
             )
         return member
+
+    def check_chain(self, node: ast.Subscript) -> None:
+        """Refuses ``x[i][j]`` where it means ``x[i, j]``."""
+        nodes, inner = [node.slice], node.value
+        while isinstance(inner, ast.Subscript):
+            nodes.insert(0, inner.slice)
+            inner = inner.value
+        array = self.array_of(inner) if len(nodes) > 1 else None
+        if array is not None and not array.spec.element and len(nodes) <= array.spec.rank:
+            indices = ", ".join(map(ast.unparse, nodes))
+            raise self.refuse(
+                node,
+                f"a part of {array.spoken!r} is no array here; write {ast.unparse(inner)}"
+                f"[{indices}]",
+            )
 
     def indexed(self, node: ast.Subscript) -> tuple[ArrayParameter, bool] | None:
         """The array that ``node`` indexes, and whether it does as ``.flat[i]``; None if none."""
@@ -433,14 +466,41 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
         shaped = self.shape_of(node.value)
         if shaped is not None:
             return self.dim_size(node, shaped)
+        self.check_chain(node)
         found = self.indexed(node)
         if found is None:
+            table = self.static(node.value)
+            if isinstance(table, tuple):
+                return self._tabulated(node, table)
             if self.template_of(node.value) is not None:
                 raise self.refuse(node, "a template cannot be indexed; index an array of it")
             return self.component(node, self.value(node.value))
         array, is_flat = found
         indices, is_flat = self.indices_of(node, array, is_flat)
         return self.load(node, array, indices, is_flat)
+
+    def _tabulated(self, node: ast.Subscript, table: tuple[Any, ...]) -> Value:
+        """A number of a tuple outside the kernel, at a literal index."""
+        name, index = ast.unparse(node.value), self.expression(node.slice)
+        if not isinstance(index, IRConstant) or type(index.value) is not int:
+            raise self.refuse(
+                node,
+                f"{name} is a tuple outside the kernel, and its index is a literal; pass an array "
+                "to look numbers up while the kernel runs",
+            )
+        if not 0 <= index.value < len(table):
+            raise self.refuse(node, f"{name} has {len(table)} numbers, so no {name}[{index.value}]")
+        value = table[index.value]
+        if isinstance(value, Constant):
+            return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
+        if is_constant(value):
+            vector = components_of(value)
+            assert vector is not None
+            return vector_of(*vector)
+        if type(value) not in (bool, int, float):
+            what = type(value).__name__
+            raise self.refuse(node, f"{ast.unparse(node)} is a {what}, and a kernel reads numbers")
+        return self.literal(node, value)
 
     def dim_size(self, node: ast.Subscript, array: ArrayParameter) -> Expression:
         """``array.shape[k]`` for a literal ``k``."""

@@ -188,6 +188,7 @@ class StatementLowering(CallLowering):
         With ``twice`` its indices are used twice.
         """
         if isinstance(node, ast.Subscript):
+            self.check_chain(node)
             found = self.indexed(node)
             if found is not None:
                 array, is_flat = found

@@ -485,6 +485,8 @@ class _Rounds:
         called = Device(method[0]) if method else resolve(self.function, node.func)
         if isinstance(called, Builtin) and called.name.startswith("local_array"):
             return self._local_array(called.name, node)
+        if called == Builtin("float") and isinstance(getattr(node.args[0], "value", 0), str):
+            return literal(0.0).type
         atomic = isinstance(called, Builtin) and called.name.startswith("atomic_")
         positional = [self._flat(each) if atomic else self._argument(each) for each in node.args]
         keywords = {each.arg or "": self._argument(each.value) for each in node.keywords}

@@ -111,6 +111,8 @@ class _Shim:
                 return _ARRAY_MAKERS[found.name]
             if found.name == "len":
                 return _length
+            if found.name == "float":
+                return _float
             return partial(call, found.name)
         if isinstance(found, Device):
             return self.device(found.function)
@@ -125,6 +127,10 @@ class _Shim:
             return self.compiled(analysis)(**dict(bound))
 
         return call
+
+
+def _float(given: Any) -> Any:
+    return literal(float(given)) if isinstance(given, str) else call("float", given)
 
 
 def _truth(given: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import math
 import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
@@ -104,11 +105,20 @@ def resolve(function: FunctionType, node: ast.expr) -> Any:
         if isinstance(owner, ModuleType):
             if owner.__name__ in OWN_MODULES and spelled(node.attr) in WORDS:
                 return Builtin(spelled(node.attr))
-            return _classify(getattr(owner, node.attr), node.attr)
+            found = getattr(owner, node.attr)
+            if owner.__name__ in ("math", "numpy") and node.attr in _NUMBERS:
+                return literal(found)
+            return _classify(found, node.attr)
     raise OracleRefused(f"{ast.unparse(node)} is no name of the language")
 
 
+_NUMBERS = ("inf", "nan", "pi", "e", "tau")
+"""The numbers of `math` and `numpy` that kernels read."""
+
+
 def _classify(found: Any, name: str) -> Any:
+    if name in _NUMBERS and found is getattr(math, name):
+        return literal(found)
     if isinstance(found, ModuleType):
         return found
     if found is getattr(builtins, name, None) and name in _PYTHON:
