@@ -130,7 +130,6 @@ STATEMENTS = {
     "x[i] = float('infinite')": ("float('infinite')", "float() of text is one of float('inf')"),
     "x[i] = np.minimum(x[i], 1)": ("np.minimum(x[i], 1)", "write min(a, b), which prefers a"),
     "x[i] = np.where(i > 1, 1, 0)": ("np.where(i > 1, 1, 0)", "write a if condition else b"),
-    "x[i] = tack.constant(3)": ("tack.constant(3)", "tack.constant stands outside of kernels"),
     "x[i] = TABLE[i]": ("TABLE[i]", "pass an array to look numbers up"),
     "x[i] = TABLE[2]": ("TABLE[2]", "TABLE has 2 numbers, so no TABLE[2]"),
     "x[i] = TABLE[1]": ("TABLE[1]", "TABLE[1] is a str, and a kernel reads numbers"),

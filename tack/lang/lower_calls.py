@@ -95,7 +95,6 @@ _ADVICE: Final[dict[Any, str]] = {
         "base_f = Base.f, and call base_f(self, ...)"
     ),
     python.divmod: "divmod is not part of the kernel language; write // and %",
-    constant: "tack.constant stands outside of kernels; write the number here, or tack.f32(number)",
     math.floor: "math.floor gives a Python int; write tack.floor, which keeps the type",
     math.ceil: "math.ceil gives a Python int; write tack.ceil, which keeps the type",
     math.trunc: "math.trunc gives a Python int; write tack.trunc, which keeps the type",
