@@ -144,6 +144,10 @@ _HOMES: Final[dict[str, str]] = (
         "tack.lang.builtins",
     )
     | dict.fromkeys(
+        ("exp",),
+        "tack.lang.elementary",
+    )
+    | dict.fromkeys(
         ("cross", "determinant", "dot", "inverse", "length", "normalize", "transpose"),
         "tack.lang.builtins",
     )
@@ -179,6 +183,7 @@ __all__ = [
     "device_class",
     "dot",
     "errors",
+    "exp",
     "explain",
     "f16",
     "f32",

@@ -25,6 +25,7 @@ from tack.lang.builtins import (
     step,
     trunc,
 )
+from tack.lang.elementary import exp
 
 __all__ = [
     "ceil",
@@ -32,6 +33,7 @@ __all__ = [
     "clz",
     "copysign",
     "ctz",
+    "exp",
     "floor",
     "fma",
     "isfinite",

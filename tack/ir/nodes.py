@@ -28,6 +28,7 @@ __all__ = [
     "BIT_COUNTS",
     "CHILD_FIELDS",
     "COMPARISONS",
+    "ELEMENTARY",
     "MATH_CALLS",
     "PREDICATES",
     "PYTHON_BINARY",
@@ -75,6 +76,11 @@ divisor that is neither 0 nor the -1 of a min-int; shift counts are below the wi
 
 COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
+ELEMENTARY: Final[dict[str, int]] = {
+    "exp": 1,
+}
+"""Elementary function -> number of operands. They have formulas in ``tack.elementary``."""
+
 MATH_CALLS: Final[dict[str, int]] = {
     "abs": 1,
     "min": 2,
@@ -96,6 +102,7 @@ MATH_CALLS: Final[dict[str, int]] = {
     "popcount": 1,
     "clz": 1,
     "ctz": 1,
+    **ELEMENTARY,
 }
 """Builtin -> number of operands. ``fmod`` exists for decompositions only."""
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from tack.ir.nodes import (
     BIT_COUNTS,
+    ELEMENTARY,
     PREDICATES,
     Expression,
     IRArrayLoad,
@@ -44,7 +45,8 @@ _COUNTED: Final = frozenset({"<<", ">>", "**"})
 _INTEGERS_ONLY: Final = frozenset({"**", "<<", ">>", "&", "|", "^", "cdiv", "cmod", "shl", "shr"})
 _OF_BOOLS: Final = frozenset({"&", "|", "^"})
 _FLOATS_ONLY: Final = PREDICATES | {
-    *("floor", "ceil", "trunc", "round", "sqrt", "fma", "fmod", "copysign", "mix")
+    *("floor", "ceil", "trunc", "round", "sqrt", "fma", "fmod", "copysign", "mix"),
+    *ELEMENTARY,
 }
 
 

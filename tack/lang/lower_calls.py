@@ -11,6 +11,7 @@ from typing import Any, Final
 from tack.ir.nodes import (
     ATOMIC_DTYPES,
     ATOMIC_OPS,
+    ELEMENTARY,
     MATH_CALLS,
     Expression,
     IRAtomic,
@@ -19,7 +20,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRName,
 )
-from tack.lang import atomics
+from tack.lang import atomics, elementary
 from tack.lang import builtins as language
 from tack.lang.array import ArrayOf
 from tack.lang.bindings import MISSING, Constant, assigned_name, dotted_name
@@ -66,6 +67,7 @@ _BUILTINS: Final[dict[Any, str]] = {
     language.popcount: "popcount",
     language.clz: "clz",
     language.ctz: "ctz",
+    **{getattr(elementary, name): name for name in ELEMENTARY},
 }
 _ATOMICS: Final = {getattr(atomics, f"atomic_{op}"): op for op in ATOMIC_OPS}
 _ARITY: Final = {**MATH_CALLS, "clamp": 3}

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tack.ir.nodes import (
+    ELEMENTARY,
     Expression,
     IRArrayStore,
     IRAssign,
@@ -47,6 +48,7 @@ from tack.passes.intervals import Intervals
 from tack.passes.localize import localize
 from tack.passes.loops import counted_loop
 from tack.passes.powers import power
+from tack.passes.transcendental import elementary
 
 __all__ = ["Block", "Decomposer", "decompose"]
 
@@ -276,6 +278,8 @@ class Decomposer:
             return lambda out: pick(node.function, node.args[0], node.args[1], out.hold)
         if node.function == "abs" and not dtype_of(node).is_float:
             return lambda out: integer_hazards.absolute(node.args[0], out.hold)
+        if node.function in ELEMENTARY:
+            return lambda out: elementary(node, out)
         composed = COMPOSED.get(node.function)
         return None if composed is None else lambda out: composed(*node.args, out.hold)
 

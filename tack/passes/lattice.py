@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tack.ir.nodes import BIT_COUNTS, PREDICATES
+from tack.ir.nodes import BIT_COUNTS, ELEMENTARY, PREDICATES
 from tack.model.dtypes import DType, bool_, f32, f64, i64, promote, u64
 from tack.model.spelling import article
 from tack.passes import arithmetic
@@ -304,5 +304,6 @@ _CALLS: Final = {
     "step": _choosing,
     "mix": _floats,
     **dict.fromkeys(BIT_COUNTS, _bits),
+    **dict.fromkeys(ELEMENTARY, _root),
 }
 """Builtin -> its rule: the promoted type of the operands to their type and the result's."""

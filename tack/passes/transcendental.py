@@ -1,0 +1,101 @@
+"""Elementary functions as IR: the formulas of ``tack.elementary``, for targets that have none.
+
+A term that is read once stands where it is read; others are evaluated into temporaries, in the
+order in which they are needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tack.elementary.functions import formula_of
+from tack.elementary.term import Formula, Guarded, Term
+from tack.ir.nodes import (
+    COMPARISONS,
+    TARGET_BINARY,
+    Expression,
+    IRBinOp,
+    IRCall,
+    IRCompare,
+    IRConstant,
+    IRIf,
+    IRIfExp,
+    IRName,
+    IRUnaryOp,
+)
+from tack.model.dtypes import f32
+from tack.passes.build import bitcast, cast, dtype_of
+
+if TYPE_CHECKING:
+    from tack.passes.decompose import Block
+
+__all__ = ["elementary"]
+
+
+def elementary(node: IRCall, out: Block) -> Expression:
+    """The value of an elementary function; of f16 and bf16 that of f32, rounded."""
+    dtype = dtype_of(node)
+    wide = f32 if dtype.is_narrow_float else dtype
+    args = [out.hold(cast(arg, wide)) for arg in node.args]
+    (result,) = _written(formula_of(node.function, wide), args, out)
+    return cast(out.hold(result), dtype)
+
+
+def _written(formula: Formula, args: Sequence[Expression], out: Block) -> list[Expression]:
+    """The results of a formula; what must come first is written to ``out``."""
+    terms = list(formula.terms())
+    uses = Counter(operand for term in terms for operand in term.operands)
+    values: dict[Term, Expression] = dict(zip(formula.parameters, args, strict=True))
+    guarded: dict[Term, list[IRName]] = {}
+    for term in terms:
+        if term in values:
+            continue
+        if isinstance(term.value, Guarded):
+            operands = [out.hold(values[each]) for each in term.operands]
+            guarded[term] = _guarded(term.value.formula, operands, out)
+        elif term.op == "result":
+            assert isinstance(term.value, int)
+            values[term] = guarded[term.operands[0]][term.value]
+        else:
+            value = _expression(term, [values[each] for each in term.operands])
+            values[term] = out.hold(value) if uses[term] > 1 else value
+    return [values[term] for term in formula.results]
+
+
+def _guarded(formula: Formula, operands: Sequence[Expression], out: Block) -> list[IRName]:
+    """Locals that hold the results of a formula where its condition holds, else the others."""
+    condition, *rest = operands
+    count = len(formula.parameters)
+    args, otherwise = rest[:count], rest[count:]
+    results = [out.evaluate(value) for value in otherwise]
+    inner = out.inner()
+    for result, value in zip(results, _written(formula, args, inner), strict=True):
+        inner.assign(result, value)
+    out.statements.append(IRIf(condition, inner.statements))
+    return results
+
+
+def _expression(term: Term, operands: list[Expression]) -> Expression:
+    if term.op == "constant":
+        assert isinstance(term.value, int | float)
+        return IRConstant(term.value, term.dtype)
+    if term.op in TARGET_BINARY:
+        return IRBinOp(term.op, operands[0], operands[1], term.dtype)
+    if term.op in COMPARISONS:
+        return IRCompare(term.op, operands[0], operands[1], term.dtype)
+    write = _NODES.get(term.op)
+    if write is None:
+        return IRCall(term.op, operands, term.dtype)
+    return write(term, *operands)
+
+
+_NODES: Final[dict[str, Callable[..., Expression]]] = {
+    "neg": lambda term, a: IRUnaryOp("-", a, term.dtype),
+    "not": lambda term, a: IRUnaryOp("not", a, term.dtype),
+    "select": lambda term, condition, a, b: IRIfExp(condition, a, b, term.dtype),
+    "bitcast": lambda term, a: bitcast(a, term.dtype),
+    "cast": lambda term, a: cast(a, term.dtype),
+}
+"""Operation -> its node, where that is no binary operator, comparison or builtin of that name."""
