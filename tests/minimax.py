@@ -1,0 +1,202 @@
+"""Where the polynomials of the elementary functions come from.
+
+``python tests/minimax.py [NAME...]`` prints the coefficients of the table below, as the modules of
+``tack.elementary`` hold them, and the error that is left. Each polynomial is the best one on its
+interval (E. Remez, 1934; here on a grid of Chebyshev nodes), found again after each coefficient
+was rounded, lowest first, so that those above make up for the rounding (N. Brisebarre, J.-M. Muller
+and A. Tisserand, "Computing machine-efficient polynomial approximations", 2006, do so better).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import mpmath
+from mpmath import mp, mpf
+
+from tack.model.dtypes import f32, round_float
+
+__all__ = ["POLYNOMIALS", "Polynomial", "fit", "rounded"]
+
+DIGITS: Final = 60
+
+Function = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """What is approximated: ``weight * (polynomial - function)`` is to be small on the interval."""
+
+    function: Function
+    weight: Function
+    low: float
+    high: float
+    terms: int
+    """How many coefficients it has."""
+    bits: int
+    """Of the floats that the coefficients are: 32 or 64."""
+
+
+def rounded(value: Any, bits: int) -> float:
+    """The f32 or f64 nearest to a number."""
+    with mp.workprec(24 if bits == 32 else 53):
+        near = float(+value)
+    return round_float(near, f32) if bits == 32 else near
+
+
+def fit(wanted: Polynomial) -> tuple[list[float], float]:
+    """The coefficients, lowest first, and the greatest weighted error that they leave."""
+    with mp.workdps(DIGITS):
+        count = 24 * (wanted.terms + 1)
+        low, high = mpf(wanted.low), mpf(wanted.high)
+        grid = [
+            (low + high) / 2 + (high - low) / 2 * mpmath.cos(mp.pi * k / count)
+            for k in range(count + 1)
+        ]
+        grid = [z for z in reversed(grid) if abs(z) > mpf(10) ** -9]
+        exact = [wanted.function(z) for z in grid]
+        weights = [abs(wanted.weight(z)) for z in grid]
+        values, scaled, found = exact, weights, []
+        for terms in range(wanted.terms, 0, -1):
+            found.append(rounded(_remez(grid, values, scaled, terms)[0], wanted.bits))
+            # What is left for the others, with a factor of z taken out.
+            values = [(value - found[-1]) / z for value, z in zip(values, grid, strict=True)]
+            scaled = [weight * abs(z) for weight, z in zip(scaled, grid, strict=True)]
+        error = max(
+            weight * abs(mpmath.polyval(found[::-1], z) - value)
+            for z, value, weight in zip(grid, exact, weights, strict=True)
+        )
+        return found, float(error)
+
+
+def _remez(grid: list[Any], values: list[Any], weights: list[Any], terms: int) -> list[Any]:
+    """The coefficients of the polynomial whose greatest error on the grid is least."""
+    usable = [k for k, weight in enumerate(weights) if weight > 0]
+    chosen = [usable[round(k * (len(usable) - 1) / terms)] for k in range(terms + 1)]
+    best: list[Any] = []
+    for _ in range(30):
+        rows = mpmath.matrix(terms + 1)
+        right = mpmath.matrix(terms + 1, 1)
+        for row, k in enumerate(chosen):
+            # Rows about as great as each other: weights may span many powers of ten.
+            scale = weights[k] if weights[k] < 1 else mpf(1)
+            for power in range(terms):
+                rows[row, power] = scale * grid[k] ** power
+            rows[row, terms] = (-1) ** row * scale / weights[k]
+            right[row] = scale * values[k]
+        *best, level = mpmath.lu_solve(rows, right)
+        errors = [
+            weight * (mpmath.polyval(best[::-1], z) - value)
+            for z, value, weight in zip(grid, values, weights, strict=True)
+        ]
+        chosen, before = _extrema(errors, terms + 1), chosen
+        worst = max(abs(error) for error in errors)
+        if len(chosen) < terms + 1:
+            return best
+        if chosen == before or worst < abs(level) * mpf("1.0001"):
+            break
+    return best
+
+
+def _extrema(errors: Sequence[Any], count: int) -> list[int]:
+    """Where the error is greatest, with signs in turn: ``count`` places in order, if there are."""
+    places: list[int] = []
+    for k, error in enumerate(errors):
+        if error == 0:
+            continue
+        if not places or (error > 0) != (errors[places[-1]] > 0):
+            places.append(k)
+        elif abs(error) > abs(errors[places[-1]]):
+            places[-1] = k
+    while len(places) > count:
+        # Both ends may go; inside, a neighbour would have the same sign: so pairs go.
+        if len(places) == count + 1:
+            del places[0 if abs(errors[places[0]]) < abs(errors[places[-1]]) else -1]
+        else:
+            least = min(
+                range(len(places) - 1),
+                key=lambda k: max(abs(errors[places[k]]), abs(errors[places[k + 1]])),
+            )
+            del places[least : least + 2]
+    return places
+
+
+def _quarter(bits: int) -> float:
+    """The square of the greatest angle that reduction leaves, a little beyond pi/4."""
+    return 0.6175 if bits == 32 else 0.61690
+
+
+def _sine(terms: int, bits: int) -> Polynomial:
+    """``sin(x) = x + x * z * polynomial(z)`` where ``z = x * x``; relative."""
+    return Polynomial(
+        lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z,
+        lambda z: z * mpmath.sqrt(z) / mpmath.sin(mpmath.sqrt(z)),
+        0.0,
+        _quarter(bits),
+        terms,
+        bits,
+    )
+
+
+def _cosine(terms: int, bits: int) -> Polynomial:
+    """``cos(x) = 1 - z / 2 + z * z * polynomial(z)`` where ``z = x * x``; relative."""
+    return Polynomial(
+        lambda z: (mpmath.cos(mpmath.sqrt(z)) - 1 + z / 2) / z**2,
+        lambda z: z**2 / mpmath.cos(mpmath.sqrt(z)),
+        0.0,
+        _quarter(bits),
+        terms,
+        bits,
+    )
+
+
+def _arctangent(terms: int, bits: int) -> Polynomial:
+    """``atan(x) = x + x * z * polynomial(z)`` where ``z = x * x``, up to tan(pi/8); relative."""
+    return Polynomial(
+        lambda z: (mpmath.atan(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z,
+        lambda z: z * mpmath.sqrt(z) / mpmath.atan(mpmath.sqrt(z)),
+        0.0,
+        0.1717,
+        terms,
+        bits,
+    )
+
+
+def _arcsine(terms: int, bits: int) -> Polynomial:
+    """``asin(x) = x + x * z * polynomial(z)`` where ``z = x * x``, up to 1/2; relative."""
+    return Polynomial(
+        lambda z: (mpmath.asin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z,
+        lambda z: z * mpmath.sqrt(z) / mpmath.asin(mpmath.sqrt(z)),
+        0.0,
+        0.25,
+        terms,
+        bits,
+    )
+
+
+POLYNOMIALS: Final[dict[str, Polynomial]] = {
+    "trigonometric.SINE[32]": _sine(4, 32),
+    "trigonometric.SINE[64]": _sine(6, 64),
+    "trigonometric.COSINE[32]": _cosine(3, 32),
+    "trigonometric.COSINE[64]": _cosine(6, 64),
+    "inverse_trigonometric.ARCTANGENT[32]": _arctangent(5, 32),
+    "inverse_trigonometric.ARCTANGENT[64]": _arctangent(11, 64),
+    "inverse_trigonometric.ARCSINE[32]": _arcsine(6, 32),
+    "inverse_trigonometric.ARCSINE[64]": _arcsine(13, 64),
+}
+"""The constant of ``tack.elementary`` that holds the coefficients -> what they approximate."""
+
+
+def main() -> None:
+    """Prints what the modules hold."""
+    for name in sys.argv[1:] or POLYNOMIALS:
+        found, error = fit(POLYNOMIALS[name])
+        lines = "".join(f"    {each!r},\n" for each in found)
+        sys.stdout.write(f"{name} = (  # error {error:.3g}\n{lines})\n")
+
+
+if __name__ == "__main__":
+    main()
