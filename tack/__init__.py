@@ -144,7 +144,16 @@ _HOMES: Final[dict[str, str]] = (
         "tack.lang.builtins",
     )
     | dict.fromkeys(
-        ("exp",),
+        (
+            "acos",
+            "asin",
+            "atan",
+            "atan2",
+            "cos",
+            "exp",
+            "sin",
+            "tan",
+        ),
         "tack.lang.elementary",
     )
     | dict.fromkeys(
@@ -160,6 +169,10 @@ _MODULES: Final = frozenset({"errors", "math"})
 __all__ = [
     "Array",
     "Vector",
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -177,6 +190,7 @@ __all__ = [
     "clz",
     "constant",
     "copysign",
+    "cos",
     "cross",
     "ctz",
     "determinant",
@@ -210,9 +224,11 @@ __all__ = [
     "popcount",
     "round",
     "sign",
+    "sin",
     "spec",
     "sqrt",
     "step",
+    "tan",
     "template_scope",
     "template_tree",
     "transpose",

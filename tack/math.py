@@ -25,13 +25,18 @@ from tack.lang.builtins import (
     step,
     trunc,
 )
-from tack.lang.elementary import exp
+from tack.lang.elementary import acos, asin, atan, atan2, cos, exp, sin, tan
 
 __all__ = [
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
     "ceil",
     "clamp",
     "clz",
     "copysign",
+    "cos",
     "ctz",
     "exp",
     "floor",
@@ -43,7 +48,9 @@ __all__ = [
     "popcount",
     "round",
     "sign",
+    "sin",
     "sqrt",
     "step",
+    "tan",
     "trunc",
 ]

@@ -6,13 +6,22 @@ from collections.abc import Callable
 from typing import Final
 
 from tack.elementary.exponential import exp
+from tack.elementary.inverse_trigonometric import acos, asin, atan, atan2
 from tack.elementary.term import Formula, Term, trace
+from tack.elementary.trigonometric import cos, sin, tan
 from tack.model.dtypes import DType
 
 __all__ = ["FUNCTIONS", "formula_of"]
 
 FUNCTIONS: Final[dict[str, Callable[..., Term]]] = {
+    "acos": acos,
+    "asin": asin,
+    "atan": atan,
+    "atan2": atan2,
+    "cos": cos,
     "exp": exp,
+    "sin": sin,
+    "tan": tan,
 }
 """Builtin -> its function of terms of f32 or f64."""
 

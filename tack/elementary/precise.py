@@ -8,11 +8,12 @@ targets that lack them would be slow. Nothing here may overflow: a factor of a p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tack.elementary.term import Number, Term, constant, select
 
-__all__ = ["Double", "choose", "double", "product", "quick_sum", "split", "sum_of"]
+__all__ = ["Double", "choose", "double", "polynomial", "product", "quick_sum", "split", "sum_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,15 @@ def product(a: Term, b: Number) -> Double:
     total = a * b
     (ah, al), (bh, bl) = split(a), split(b)
     return Double(total, al * bl - (((total - ah * bh) - al * bh) - ah * bl))
+
+
+def polynomial(coefficients: Sequence[float], x: Term) -> Term:
+    """``c0 + x * (c1 + x * (c2 + ...))``, each operation rounded."""
+    *others, last = coefficients
+    value: Number = last
+    for coefficient in reversed(others):
+        value = x * value + coefficient
+    return constant(value, x)
 
 
 def choose(condition: Term, one: Double, other: Double) -> Double:

@@ -178,6 +178,8 @@ def constant(value: Number, like: Term | DType) -> Term:
     if isinstance(value, Term):
         return value
     dtype = like if isinstance(like, DType) else like.dtype
+    if dtype.is_bool:
+        return Term("constant", [], dtype, bool(value))
     number = round_float(float(value), dtype) if dtype.is_float else value
     if dtype.is_integer and not dtype.holds(int(value)):
         raise ValueError(f"{value} is out of the range of {dtype}")

@@ -77,7 +77,14 @@ divisor that is neither 0 nor the -1 of a min-int; shift counts are below the wi
 COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 ELEMENTARY: Final[dict[str, int]] = {
+    "acos": 1,
+    "asin": 1,
+    "atan": 1,
+    "atan2": 2,
+    "cos": 1,
     "exp": 1,
+    "sin": 1,
+    "tan": 1,
 }
 """Elementary function -> number of operands. They have formulas in ``tack.elementary``."""
 

@@ -11,9 +11,70 @@ from typing import Any
 from tack.elementary.functions import FUNCTIONS, formula_of
 from tack.model.dtypes import f32, f64
 
-__all__ = ["exp"]
+__all__ = [
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cos",
+    "exp",
+    "sin",
+    "tan",
+]
 
 assert set(__all__) == set(FUNCTIONS), "each function is a builtin"
+
+
+def acos(x: Any) -> Any:
+    """The angle from 0 to pi whose cosine is ``x``, in radians; NaN where ``abs(x) > 1``.
+
+    >>> float(acos(1.0))
+    0.0
+    """
+    return _apply("acos", x)
+
+
+def asin(x: Any) -> Any:
+    """The angle from -pi/2 to pi/2 whose sine is ``x``, in radians; NaN where ``abs(x) > 1``.
+
+    Zeros keep their sign.
+
+    >>> float(asin(-0.0))
+    -0.0
+    """
+    return _apply("asin", x)
+
+
+def atan(x: Any) -> Any:
+    """The angle from -pi/2 to pi/2 whose tangent is ``x``, in radians; of infinities those two.
+
+    Zeros keep their sign.
+
+    >>> float(atan(1.0)) * 4
+    3.141592653589793
+    """
+    return _apply("atan", x)
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """The angle of the point ``(x, y)``, from -pi to pi, in radians, as in C.
+
+    It has the sign of ``y``, and for a zero ``y`` it is that zero or, where ``x`` has a sign, pi:
+    of zeros as well. Infinities count as equally great.
+
+    >>> float(atan2(0.0, -1.0))
+    3.141592653589793
+    """
+    return _apply("atan2", y, x)
+
+
+def cos(x: Any) -> Any:
+    """The cosine of an angle in radians, however great; NaN of infinities.
+
+    >>> float(cos(0.0))
+    1.0
+    """
+    return _apply("cos", x)
 
 
 def exp(x: Any) -> Any:
@@ -23,6 +84,24 @@ def exp(x: Any) -> Any:
     1.0
     """
     return _apply("exp", x)
+
+
+def sin(x: Any) -> Any:
+    """The sine of an angle in radians, however great; NaN of infinities. Zeros keep their sign.
+
+    >>> float(sin(1e22))
+    -0.8522008497671888
+    """
+    return _apply("sin", x)
+
+
+def tan(x: Any) -> Any:
+    """The tangent of an angle in radians, however great; NaN of infinities. Zeros keep their sign.
+
+    >>> float(tan(-0.0))
+    -0.0
+    """
+    return _apply("tan", x)
 
 
 def _apply(name: str, *args: Any) -> Any:
