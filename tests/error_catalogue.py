@@ -120,6 +120,8 @@ def _texts(node: ast.expr, constants: Mapping[str, ast.expr]) -> Iterator[str]:
         case ast.Dict(values=values):
             for value in values:
                 yield from _texts(value, constants)
+        case ast.DictComp(value=value):
+            yield from _texts(value, constants)
         case ast.Name(id=name) if isinstance(constants.get(name), _SPELLED):
             yield from _texts(constants[name], constants)
         case ast.Subscript(value=ast.Name() as table):

@@ -97,17 +97,19 @@ _ADVICE: Final[dict[Any, str]] = {
         "base_f = Base.f, and call base_f(self, ...)"
     ),
     python.divmod: "divmod is not part of the kernel language; write // and %",
-    math.floor: "math.floor gives a Python int; write tack.floor, which keeps the type",
-    math.ceil: "math.ceil gives a Python int; write tack.ceil, which keeps the type",
-    math.trunc: "math.trunc gives a Python int; write tack.trunc, which keeps the type",
-    math.sqrt: "write tack.sqrt, which has every float type",
     math.fabs: "write abs, which has every type",
-    math.copysign: "write tack.copysign, which has every float type",
-    math.isnan: "write tack.isnan, which has every float type",
-    math.isinf: "write tack.isinf, which has every float type",
-    math.isfinite: "write tack.isfinite, which has every float type",
+    **{
+        getattr(math, name): f"write tack.{name}, which has every float type"
+        for name in MATH_CALLS
+        if name != "fmod" and hasattr(math, name)
+    },
+    **{
+        getattr(math, name): (
+            f"math.{name} gives a Python int; write tack.{name}, which keeps the type"
+        )
+        for name in ("floor", "ceil", "trunc")
+    },
 }
-
 
 _TEXTS: Final = ("inf", "-inf", "nan")
 """What ``float`` takes as text."""
@@ -116,6 +118,7 @@ _OF_NUMPY: Final = {
     **dict.fromkeys(("abs", "absolute", "fabs"), "abs(x)"),
     **dict.fromkeys(("minimum", "fmin", "min", "amin"), "min(a, b), which prefers a number to NaN"),
     **dict.fromkeys(("maximum", "fmax", "max", "amax"), "max(a, b), which prefers a number to NaN"),
+    **{f"arc{name[1:]}": f"tack.{name}" for name in ELEMENTARY if name.startswith("a")},
     "rint": "tack.round(x)",
     "clip": "tack.clamp(x, low, high)",
     "where": "a if condition else b",
