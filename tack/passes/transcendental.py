@@ -25,7 +25,7 @@ from tack.ir.nodes import (
     IRName,
     IRUnaryOp,
 )
-from tack.model.dtypes import f32
+from tack.model.dtypes import DTYPES, f32
 from tack.passes.build import bitcast, cast, dtype_of
 
 if TYPE_CHECKING:
@@ -91,11 +91,16 @@ def _expression(term: Term, operands: list[Expression]) -> Expression:
     return write(term, *operands)
 
 
+def _unsigned(node: Expression) -> Expression:
+    """An integer with its bits in the unsigned type, from which targets make floats."""
+    return cast(node, DTYPES[f"u{dtype_of(node).bits}"])
+
+
 _NODES: Final[dict[str, Callable[..., Expression]]] = {
     "neg": lambda term, a: IRUnaryOp("-", a, term.dtype),
     "not": lambda term, a: IRUnaryOp("not", a, term.dtype),
     "select": lambda term, condition, a, b: IRIfExp(condition, a, b, term.dtype),
-    "bitcast": lambda term, a: bitcast(a, term.dtype),
+    "bitcast": lambda term, a: bitcast(_unsigned(a) if term.dtype.is_float else a, term.dtype),
     "cast": lambda term, a: cast(a, term.dtype),
 }
 """Operation -> its node, where that is no binary operator, comparison or builtin of that name."""
