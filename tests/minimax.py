@@ -1,10 +1,11 @@
 """Where the polynomials of the elementary functions come from.
 
-``python tests/minimax.py [NAME...]`` prints the coefficients of the table below, as the modules of
-``tack.elementary`` hold them, and the error that is left. Each polynomial is the best one on its
-interval (E. Remez, 1934; here on a grid of Chebyshev nodes), found again after each coefficient
-was rounded, lowest first, so that those above make up for the rounding (N. Brisebarre, J.-M. Muller
-and A. Tisserand, "Computing machine-efficient polynomial approximations", 2006, do so better).
+``python tests/minimax.py [NAME...]`` prints the coefficients of the tables below, as the modules of
+``tack.elementary`` hold them, and the error that is left; and other constants. Each polynomial is
+the best one on its interval (E. Remez, 1934; here on a grid of Chebyshev nodes), found again after
+each coefficient was rounded, lowest first, so that those above make up for the rounding
+(N. Brisebarre, J.-M. Muller and A. Tisserand, "Computing machine-efficient polynomial
+approximations", 2006, do so better).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mpmath import mp, mpf
 
 from tack.model.dtypes import f32, round_float
 
-__all__ = ["POLYNOMIALS", "Polynomial", "fit", "rounded"]
+__all__ = ["CONSTANTS", "POLYNOMIALS", "Polynomial", "fit", "rounded"]
 
 DIGITS: Final = 60
 
@@ -66,10 +67,17 @@ def fit(wanted: Polynomial) -> tuple[list[float], float]:
             values = [(value - found[-1]) / z for value, z in zip(values, grid, strict=True)]
             scaled = [weight * abs(z) for weight, z in zip(scaled, grid, strict=True)]
         error = max(
-            weight * abs(mpmath.polyval(found[::-1], z) - value)
+            weight * abs(_value(found, z) - value)
             for z, value, weight in zip(grid, exact, weights, strict=True)
         )
         return found, float(error)
+
+
+def _value(coefficients: Sequence[Any], z: Any) -> Any:
+    value = mpf(0)
+    for coefficient in reversed(coefficients):
+        value = value * z + coefficient
+    return value
 
 
 def _remez(grid: list[Any], values: list[Any], weights: list[Any], terms: int) -> list[Any]:
@@ -89,7 +97,7 @@ def _remez(grid: list[Any], values: list[Any], weights: list[Any], terms: int) -
             right[row] = scale * values[k]
         *best, level = mpmath.lu_solve(rows, right)
         errors = [
-            weight * (mpmath.polyval(best[::-1], z) - value)
+            weight * (_value(best, z) - value)
             for z, value, weight in zip(grid, values, weights, strict=True)
         ]
         chosen, before = _extrema(errors, terms + 1), chosen
@@ -190,9 +198,43 @@ POLYNOMIALS: Final[dict[str, Polynomial]] = {
 """The constant of ``tack.elementary`` that holds the coefficients -> what they approximate."""
 
 
+def _halves(value: Any) -> tuple[float, float]:
+    """A number as the sum of two f64."""
+    high = rounded(value, 64)
+    return high, rounded(value - high, 64)
+
+
+def _pieces(value: Any, bits: int, last: int) -> tuple[float, ...]:
+    """A number from 1 to 2 as a sum: three numbers of some bits, and what is left, rounded."""
+    found = []
+    for number in (1, 2, 3):
+        unit = mpf(2) ** (1 - bits * number)
+        found.append(mpmath.floor(value / unit) * unit)
+        value -= found[-1]
+    return (*map(float, found), rounded(value, last))
+
+
+with mp.workprec(2000):
+    CONSTANTS: Final[dict[str, Any]] = {
+        "reduction.TWO_OVER_PI": int(mpmath.floor(2 / mp.pi * mpf(2) ** 1216)),
+        "reduction.HALF_PI": _halves(mp.pi / 2),
+        "reduction.PIECES[32]": _pieces(mp.pi / 2, 13, 32),
+        "reduction.PIECES[64]": _pieces(mp.pi / 2, 33, 64),
+        **{
+            f"inverse_trigonometric.QUARTERS[{count}]": _halves(count * mp.pi / 4)
+            for count in (1, 2, 3, 4)
+        },
+        "inverse_trigonometric.TAN_EIGHTH": rounded(mpmath.tan(mp.pi / 8), 64),
+    }
+"""A constant of ``tack.elementary`` -> its value."""
+
+
 def main() -> None:
     """Prints what the modules hold."""
-    for name in sys.argv[1:] or POLYNOMIALS:
+    for name in sys.argv[1:] or [*CONSTANTS, *POLYNOMIALS]:
+        if name in CONSTANTS:
+            sys.stdout.write(f"{name} = {CONSTANTS[name]!r}\n")
+            continue
         found, error = fit(POLYNOMIALS[name])
         lines = "".join(f"    {each!r},\n" for each in found)
         sys.stdout.write(f"{name} = (  # error {error:.3g}\n{lines})\n")

@@ -33,7 +33,7 @@ from tack.elementary.term import (
 )
 from tack.model.dtypes import bool_
 
-__all__ = ["ARCSINE", "ARCTANGENT", "acos", "asin", "atan", "atan2"]
+__all__ = ["ARCSINE", "ARCTANGENT", "QUARTERS", "TAN_EIGHTH", "acos", "asin", "atan", "atan2"]
 
 ARCSINE: Final = {
     32: (
@@ -86,10 +86,10 @@ ARCTANGENT: Final = {
 }
 """``atan(x) = x + x**3 * polynomial(x * x)`` up to tan(pi/8)."""
 
-_TAN_EIGHTH: Final = 0.41421356237309503
+TAN_EIGHTH: Final = 0.41421356237309503
 """tan(pi/8), above which pi/4 is nearer than 0."""
 
-_QUARTERS: Final = {
+QUARTERS: Final = {
     1: (0.7853981633974483, 3.061616997868383e-17),
     2: HALF_PI,
     3: (2.356194490192345, 9.184850993605148e-17),
@@ -168,7 +168,7 @@ def _times(angle: Double, power: Number) -> Double:
 
 def _quarters(count: int, like: Term) -> Double:
     """So many times pi/4: 1, 2, 3 or 4."""
-    return double(_QUARTERS[count] if like.dtype.bits == 64 else _QUARTERS[count][0], like)
+    return double(QUARTERS[count] if like.dtype.bits == 64 else QUARTERS[count][0], like)
 
 
 def _turned(base: Double, angle: Double) -> Term:
@@ -197,7 +197,7 @@ def _angle(short: Term, long: Term, flat: Term, steep: Term, back: Term) -> Term
     its rounding error cannot be told. ``back``: the angle is mirrored at pi/2.
     """
     zero = constant(0.0, short)
-    turned = short > long * _TAN_EIGHTH
+    turned = short > long * TAN_EIGHTH
     above = choose(turned, sum_of(short, -long), Double(short, zero))
     below = choose(turned, sum_of(short, long), Double(long, zero))
     ratio = above.high / below.high
