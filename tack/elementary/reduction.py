@@ -65,16 +65,17 @@ def reduced(x: Term) -> tuple[Term, Double]:
     NaN.
     """
     moderate = x < _MODERATE[x.dtype.bits]
-    n, rest = _moderate(select(moderate, x, 0.0))
+    n, rest = _moderate(x)
     quadrant, high, low = guarded(~moderate, _huge, x, otherwise=(bits_of(n), rest.high, rest.low))
     return quadrant, Double(high, low)
 
 
 def _moderate(x: Term) -> tuple[Term, Double]:
-    """By constants.
+    """By constants; of greater angles it makes some number.
 
     The differences are exact, with their rounding errors: ``x`` and each difference are multiples
-    of the last place of what is subtracted next.
+    of the last place of what is subtracted next. The sum of what is low is never far from half a
+    unit of what is high, but where that is next to nothing: and then it is a fourth of it.
     """
     whole = _WHOLE[x.dtype.bits]
     shifted = x * (1 / HALF_PI[0]) + whole
@@ -83,7 +84,7 @@ def _moderate(x: Term) -> tuple[Term, Double]:
     rest = x - n * first
     high, low = _less(rest, n * second)
     high, lower = _less(high, n * third)
-    return shifted, quick_sum(high, (low + lower) - n * last)
+    return shifted, Double(high, (low + lower) - n * last)
 
 
 def _less(a: Term, b: Term) -> tuple[Term, Term]:

@@ -73,6 +73,7 @@ def tan(x: Term) -> Term:
     n, angle = reduced(absolute(x))
     odd = (n & 1).differs(0)
     sine, cosine = _sine(angle), _cosine(angle)
+    sine, cosine = (quick_sum(each.high, each.low) for each in (sine, cosine))
     ratio = choose(odd, cosine, sine) / choose(odd, sine, cosine)
     flipped = ((n & 1) << (x.dtype.bits - 1)) ^ (bits_of(x) & _sign_bit(x))
     return _finite(x, from_bits(bits_of(ratio.value) ^ flipped))
@@ -95,14 +96,15 @@ def _wave(n: Term, angle: Double) -> Term:
 
 
 def _sine(angle: Double) -> Double:
+    """The angle, and what is to be added to it."""
     x = angle.high
     square = x * x
     tail = x * (square * polynomial(SINE[x.dtype.bits], square))
-    return quick_sum(x, tail + (angle.low - angle.low * (square * 0.5)))
+    return Double(x, tail + (angle.low - angle.low * (square * 0.5)))
 
 
 def _cosine(angle: Double) -> Double:
-    """Here the first terms need care: half the square is as great as 0.3."""
+    """1 less half the square, which is as great as 0.3, and what is to be added to it."""
     x = angle.high
     square = x * x
     upper = from_bits(bits_of(x) & _UPPER_HALF[x.dtype.bits])
@@ -111,4 +113,4 @@ def _cosine(angle: Double) -> Double:
     tail = square * square * polynomial(COSINE[x.dtype.bits], square)
     top = 1.0 - half
     lost = (1.0 - top) - half
-    return quick_sum(top, ((tail - x * angle.low) - rest) + lost)
+    return Double(top, ((tail - x * angle.low) - rest) + lost)
