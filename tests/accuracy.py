@@ -15,6 +15,7 @@ import atexit
 import ctypes
 import functools
 import math
+import multiprocessing
 import os
 import re
 import shutil
@@ -85,9 +86,15 @@ def kernel_of(name: str) -> Any:
 
 
 @functools.cache
-def _library() -> ctypes.CDLL:
+def _folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tack-accuracy-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    folder = _folder()
     source = Path(__file__).with_suffix(".c")
     command = ["cc", "-O2", "-shared", "-fPIC", "-o", folder / "accuracy.so", source, "-lm"]
     subprocess.run(command, check=True)
@@ -234,8 +241,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     options = parser.parse_args()
     step = 1 if options.all else options.step
+    # What other formulas were compiled to is not to be found.
+    os.environ["TACK_CACHE_DIR"] = str(_folder() / "cache")
+    _library()  # which forked processes have as well
     new = {}
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as pool:
         for name in options.functions or ELEMENTARY:
             worst = [_greatest(pool, tasks) for tasks in _tasks(name, step, options.samples)]
             new[name] = f"| `{name}` | {cell(worst[0])} | {cell(worst[1])} |"

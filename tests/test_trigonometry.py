@@ -199,7 +199,7 @@ def test_results_are_within_a_unit_of_the_exact_ones(name: str, dtype: str) -> N
     result = getattr(tack, name)(*args)
     assert np.isfinite(result).all()
     worst = max(exact.error(name, *each) for each in zip(result, *args, strict=True))
-    assert worst < 0.9
+    assert worst < 0.85
 
 
 @pytest.mark.parametrize("name", ["cos", "sin", "tan"])
@@ -207,7 +207,7 @@ def test_results_are_within_a_unit_of_the_exact_ones(name: str, dtype: str) -> N
 def test_angles_nearest_to_multiples_of_quarter_turns(name: str, dtype: str) -> None:
     x = exact.near_quarter_turns(KINDS[dtype])
     result = getattr(tack, name)(x)
-    assert max(exact.error(name, y, each) for y, each in zip(result, x, strict=True)) < 0.9
+    assert max(exact.error(name, y, each) for y, each in zip(result, x, strict=True)) < 0.85
 
 
 def test_the_search_finds_the_nearest_of_all() -> None:
@@ -239,7 +239,7 @@ def _bits_of_every_kind(dtype: str) -> tuple[np.ndarray[Any, Any], np.ndarray[An
     return x, np.roll(x, 7)
 
 
-HASHES = {"f32": "8895e31b0cbed5f0", "f64": "dfe7f4b0db1a1d20"}
+HASHES = {"f32": "2fae7b305ed7a1e0", "f64": "e8818310866d5d53"}
 """Of all bits of all results: a change of a formula changes them, on purpose."""
 
 

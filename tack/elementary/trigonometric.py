@@ -72,8 +72,14 @@ def tan(x: Term) -> Term:
     """The tangent of an angle in radians; NaN of infinities."""
     n, angle = reduced(absolute(x))
     odd = (n & 1).differs(0)
-    sine, cosine = _sine(angle), _cosine(angle)
-    sine, cosine = (quick_sum(each.high, each.low) for each in (sine, cosine))
+    cosine = _cosine(angle)
+    cosine = quick_sum(cosine.high, cosine.low)
+    # The errors of both add up: of the sine's, those of the sum and of the square are taken out.
+    tail, low = _sine_tail(angle)
+    half, rest = _half_square(angle.high)
+    missing = (half - angle.high * angle.high * 0.5) + rest
+    sine = quick_sum(angle.high, tail)
+    sine = quick_sum(sine.high, sine.low + (low - angle.high * missing * (1 / 3)))
     ratio = choose(odd, cosine, sine) / choose(odd, sine, cosine)
     flipped = ((n & 1) << (x.dtype.bits - 1)) ^ (bits_of(x) & _sign_bit(x))
     return _finite(x, from_bits(bits_of(ratio.value) ^ flipped))
@@ -90,26 +96,31 @@ def _finite(x: Term, value: Term) -> Term:
 
 def _wave(n: Term, angle: Double) -> Term:
     """The bits of the sine of an angle in a quadrant, which the last two bits of ``n`` say."""
-    sine, cosine = _sine(angle), _cosine(angle)
-    value = select((n & 1).differs(0), cosine.value, sine.value)
+    tail, low = _sine_tail(angle)
+    sine = angle.high + (tail + low)
+    value = select((n & 1).differs(0), _cosine(angle).value, sine)
     return bits_of(value) ^ ((n & 2) << (n.dtype.bits - 2))
 
 
-def _sine(angle: Double) -> Double:
-    """The angle, and what is to be added to it."""
+def _sine_tail(angle: Double) -> tuple[Term, Term]:
+    """What is to be added to the upper half of the angle: much, and little."""
     x = angle.high
     square = x * x
     tail = x * (square * polynomial(SINE[x.dtype.bits], square))
-    return Double(x, tail + (angle.low - angle.low * (square * 0.5)))
+    return tail, angle.low - angle.low * (square * 0.5)
+
+
+def _half_square(x: Term) -> tuple[Term, Term]:
+    """Half the square of a float, as the exact one of its upper half and what is left, rounded."""
+    upper = from_bits(bits_of(x) & _UPPER_HALF[x.dtype.bits])
+    return upper * upper * 0.5, (x + upper) * (x - upper) * 0.5
 
 
 def _cosine(angle: Double) -> Double:
     """1 less half the square, which is as great as 0.3, and what is to be added to it."""
     x = angle.high
     square = x * x
-    upper = from_bits(bits_of(x) & _UPPER_HALF[x.dtype.bits])
-    half = upper * upper * 0.5
-    rest = (x + upper) * (x - upper) * 0.5
+    half, rest = _half_square(x)
     tail = square * square * polynomial(COSINE[x.dtype.bits], square)
     top = 1.0 - half
     lost = (1.0 - top) - half
