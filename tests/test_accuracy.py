@@ -10,15 +10,14 @@ import pytest
 
 from tack.ir.nodes import ELEMENTARY
 
-BUILT = [name for name in ELEMENTARY if name != "exp"]  # of which only a thin path is there
 TOLD = accuracy.rows(accuracy.PAGE.read_text(encoding="utf-8"))
 
 
 def test_the_page_tells_of_each_function() -> None:
-    assert list(TOLD) == BUILT
+    assert set(TOLD) | {"exp"} == set(ELEMENTARY)  # of exp only a thin path may be there
 
 
-@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize("name", TOLD)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_errors_are_within_what_is_told_and_promised(name: str, dtype: Any) -> None:
     told, bound = (each[name][dtype is np.float64] for each in (TOLD, accuracy.BOUNDS))
