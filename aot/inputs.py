@@ -13,6 +13,7 @@ __all__ = ["checker_files", "generator_files", "tack_version"]
 _GENERATOR: Final = (
     "tack.compile",
     "tack.model",
+    "tack.elementary",
     "tack.ir",
     "tack.lang",
     "tack.passes",

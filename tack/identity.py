@@ -14,7 +14,7 @@ from tack.model.keys import digest_files
 
 __all__ = ["generator_identity", "generator_state"]
 
-_GENERATOR: Final = ("model", "ir", "lang", "passes", "render", "compile.py")
+_GENERATOR: Final = ("model", "elementary", "ir", "lang", "passes", "render", "compile.py")
 """What the text of a kernel depends on, besides the kernel and the templates."""
 
 

@@ -254,3 +254,28 @@ def test_sha256_is_that_of_hashlib(size):
 
     content = bytes(k & 255 for k in range(size))
     assert sha256(content) == hashlib.sha256(content).hexdigest()
+
+
+def test_what_renders_is_what_builds_depend_on(tmp_path):
+    """A module that the generator imports, and neither list has, would leave stale text behind."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, tack\n"
+        "@tack.kernel\n"
+        "def k(x):\n"
+        "    for i in range(x.shape[0]):\n"
+        "        x[i] = tack.sin(x[i])\n"
+        "before = set(sys.modules)\n"
+        "k.source('c', 'f32[:]'), k.source('llvm', 'f32[:]')\n"
+        "from tack.aot.inputs import generator_files\n"
+        "from tack.identity import _files\n"
+        "own = [m for n, m in sys.modules.items() if n.startswith('tack.') and n not in before]\n"
+        "used = {m.__file__ for m in own if not m.__name__.startswith(('tack.runtime', 'tack.aot'))}\n"
+        "used -= {m.__file__ for m in own if m.__name__.startswith('tack.backends')}\n"
+        "used -= {m.__file__ for m in own if m.__name__ in ('tack.identity', 'tack._core')}\n"
+        "print(sorted(used - set(map(str, generator_files()))))\n"
+        "print(sorted(used - {path for _, path, _ in _files()}))\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n[]\n"
