@@ -46,8 +46,10 @@ class Emitted:
 
 
 def unit_texts(plan: Plan) -> dict[str, str]:
-    """The files of ``plan``: path -> text, the header that the units include first."""
-    texts = {HEADER: files("tack.templates").joinpath("c", HEADER).read_text(encoding="utf-8")}
+    """The files of ``plan``: path -> text, the header that units for a CPU include first."""
+    texts: dict[str, str] = {}
+    if any(unit.target.backend == "cpu" for unit in plan.units):
+        texts[HEADER] = files("tack.templates").joinpath("c", HEADER).read_text(encoding="utf-8")
     for unit in plan.units:
         texts[unit.path] = assemble(unit.path, unit.sources, renderer_for(unit.target))
     return texts

@@ -16,6 +16,8 @@ def unit_ir(plan: Plan) -> dict[str, str]:
     for kernel in plan.kernels:
         for unit in kernel.units:
             renderer = renderer_for(unit.target)
-            parts = [f"# {s.title}\n{print_ir(prepared(s.variant))}" for s in unit.sources]
+            parts = [
+                f"# {s.title}\n{print_ir(prepared(s.variant, renderer))}" for s in unit.sources
+            ]
             texts[unit.path.removesuffix(renderer.suffix) + ".ir"] = "\n\n".join(parts) + "\n"
     return texts

@@ -20,7 +20,7 @@ from tack.compile import generate
 from tack.lang.definition import KernelDefinition
 from tack.model.bundle import Skipped
 from tack.model.capabilities import lacking
-from tack.model.errors import CompileError, ManifestError
+from tack.model.errors import CompileError, ManifestError, UnsupportedError
 from tack.model.signature import Signature
 from tack.model.spelling import advice
 from tack.model.targets import CPU_LEVELS, Target, best_first, cpu_family
@@ -93,14 +93,23 @@ def make_plan(manifest: Manifest, *, machine: str, backends: Sequence[str] | Non
 
 @contextlib.contextmanager
 def open_plan(
-    manifest: Manifest, *, machine: str, backends: Sequence[str] | None = None
+    manifest: Manifest,
+    *,
+    machine: str,
+    backends: Sequence[str] | None = None,
+    targets: Sequence[Target] = (),
 ) -> Iterator[Plan]:
-    """As `make_plan`; inside this context the kernels' modules stay imported."""
-    targets, foreign = _choose_targets(manifest, machine, backends)
+    """As `make_plan`; inside this context the kernels' modules stay imported.
+
+    ``targets``, if there are any, stand in for those of the manifest.
+    """
+    chosen, foreign = tuple(targets), dict[Target, str]()
+    if not chosen:
+        chosen, foreign = _choose_targets(manifest, machine, backends)
     with open_source_tree(
         manifest.source, manifest.package, package_init=manifest.build.package_init
     ) as tree:
-        yield _plan(manifest, tree, targets, foreign)
+        yield _plan(manifest, tree, chosen, foreign)
 
 
 def _plan(
@@ -144,9 +153,17 @@ def _plan_kernel(
     units: list[Unit] = []
     skipped = [_skip(row, target, reason) for row in rows for target, reason in foreign.items()]
     for target in targets:
-        reasons = {row: lacking(target, row.signature) for row in rows}
-        skipped += [_skip(row, target, reason) for row, reason in reasons.items() if reason]
-        units += _units(target, [row for row in rows if not reasons[row]], generator)
+        sources: list[Source] = []
+        for row in rows:
+            try:
+                reason = lacking(target, row.signature)
+                if not reason:
+                    sources.append(generator.source(row, target))
+            except UnsupportedError as error:
+                reason = error.message
+            if reason:
+                skipped.append(_skip(row, target, reason))
+        units += _units(target, sources)
     return tuple(units), skipped
 
 
@@ -186,12 +203,11 @@ def _skip(row: Instantiation, target: Target, reason: str) -> Skipped:
     return Skipped(row.kernel.name, str(row.signature), str(target), reason)
 
 
-def _units(target: Target, rows: Sequence[Instantiation], generator: _Generator) -> Iterator[Unit]:
+def _units(target: Target, sources: Sequence[Source]) -> Iterator[Unit]:
     suffix = renderer_for(target).suffix
-    for index, chunk in enumerate(chunks(rows)):
-        kernel = chunk[0].kernel.name
-        sources = tuple(generator.source(row, target) for row in chunk)
-        yield Unit(unit_path(kernel, target, index, suffix), kernel, target, sources)
+    for index, chunk in enumerate(chunks(sources)):
+        kernel = chunk[0].variant.kernel.name
+        yield Unit(unit_path(kernel, target, index, suffix), kernel, target, tuple(chunk))
 
 
 class _Generator:
@@ -208,6 +224,8 @@ class _Generator:
         if key not in self._done:
             try:
                 self._done[key] = generate(variant, renderer)
+            except UnsupportedError:
+                raise
             except CompileError as error:
                 raise self._manifest.refuse(
                     row.place,

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
 from tack.ir.nodes import Expression, IRFunction
-from tack.ir.traversal import kernel_loop
+from tack.ir.traversal import kernel_loop, walk_ir
 from tack.ir.verify import verify_ir
-from tack.model.errors import TOO_DEEP, CompileError
+from tack.model.capabilities import capabilities_of
+from tack.model.errors import TOO_DEEP, CompileError, UnsupportedError
 from tack.model.keys import digest, source_key
-from tack.model.launch import MAX_SLOTS, Launch
+from tack.model.launch import FLAVOURS, MAX_SLOTS, Launch
 from tack.model.variant import Variant
 from tack.passes.host import host_program
 from tack.passes.pack import Layout, pack
@@ -39,21 +40,21 @@ def generate(variant: Variant, renderer: Renderer) -> Source:
         return _generate(variant, renderer)
 
 
-def prepared(variant: Variant) -> IRFunction:
-    """The IR of one variant after the passes that all renderers share.
+def prepared(variant: Variant, renderer: Renderer) -> IRFunction:
+    """The IR of one variant after the passes, for a renderer.
 
     Raises as `generate` does.
     """
     with _depth_refused(variant.kernel.name):
-        return _prepared(variant)
+        return _prepared(variant, renderer.supported_ops)
 
 
-def _prepared(variant: Variant) -> IRFunction:
+def _prepared(variant: Variant, supported: frozenset[str]) -> IRFunction:
     from tack.lang.lower import lower_kernel
     from tack.passes.pipeline import prepare
 
     definition = cast("KernelDefinition", variant.kernel)
-    return prepare(lower_kernel(definition, variant.signature))
+    return prepare(lower_kernel(definition, variant.signature), supported)
 
 
 @contextmanager
@@ -67,11 +68,12 @@ def _depth_refused(kernel: str) -> Iterator[None]:
 
 def _generate(variant: Variant, renderer: Renderer) -> Source:
     definition = cast("KernelDefinition", variant.kernel)
-    function = _prepared(variant)
-    layout = pack(function)
+    function = _prepared(variant, renderer.supported_ops)
+    _refuse_missing_types(function, variant)
+    layout = pack(function, every_loop=renderer.has_local)
     verify_ir(function, "packed")
     symbol = symbol_of(variant)
-    launch = plan_launch(function, kernel_loop(function).extents, layout, symbol)
+    launch = plan_launch(function, kernel_loop(function).extents, layout, symbol, renderer.flavours)
     text = renderer.render(function, launch, symbol)
     fingerprint = definition.fingerprint(variant.signature)
     key = source_key(fingerprint.digest, variant.signature, variant.options)
@@ -86,17 +88,37 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
     )
 
 
+def _refuse_missing_types(function: IRFunction, variant: Variant) -> None:
+    """`UnsupportedError` if the kernel computes with a type that the target has not."""
+    have = capabilities_of(variant.target).dtypes
+    nodes = [node for node in walk_ir(function) if isinstance(node, Expression)]
+    lacking = [node for node in nodes if node.dtype is not None and node.dtype.name not in have]
+    if lacking:
+        placed = next((node for node in lacking if function.positions.get(node)), lacking[0])
+        missing = ", ".join(sorted({str(node.dtype) for node in lacking}))
+        raise UnsupportedError(
+            f"{variant.target} has no {missing}, which {variant.kernel.name} computes with for "
+            f"({variant.signature}); give its numbers another type, or leave out this target",
+            function.positions.get(placed),
+        )
+
+
 def assemble(unit_name: str, sources: Sequence[Source], renderer: Renderer) -> str:
     """The text of the file that holds ``sources``, in their order."""
     return renderer.assemble(unit_name, sources)
 
 
 def plan_launch(
-    function: IRFunction, extents: Sequence[Expression], layout: Layout, symbol: str
+    function: IRFunction,
+    extents: Sequence[Expression],
+    layout: Layout,
+    symbol: str,
+    flavours: Sequence[str] = FLAVOURS,
 ) -> Launch:
     """The launch plan of a packed kernel.
 
-    A ``noalias`` entry exists where the kernel writes an array while it uses another one.
+    A ``noalias`` entry exists where the kernel writes an array while it uses another one, if that
+    is among the ``flavours`` of the renderer.
     """
     if len(layout.slots) > MAX_SLOTS:
         raise function.positions.refuse(
@@ -105,9 +127,8 @@ def plan_launch(
             f"scalars of this kernel are {len(layout.slots)}; make two kernels of it",
         )
     pointers = [slot for slot in layout.slots if slot[0] == "pointer"]
-    flavours = ["general"]
-    if layout.written and len(pointers) > 1:
-        flavours.append("noalias")
+    if not (layout.written and len(pointers) > 1):
+        flavours = ("general",)
     return Launch(
         slots=layout.slots,
         host=host_program(function, extents, layout),

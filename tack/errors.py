@@ -11,6 +11,7 @@ from tack.model.errors import (
     TackError,
     TemplateError,
     ToolchainError,
+    UnsupportedError,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "TackError",
     "TemplateError",
     "ToolchainError",
+    "UnsupportedError",
 ]

@@ -125,6 +125,19 @@ def test_render_to_stdout_and_to_a_folder(run, tmp_path):
     assert len(json.loads(out)["files"]) == 5
 
 
+def test_render_for_targets_that_the_manifest_does_not_name(run, tmp_path):
+    Project(tmp_path, name="elsewhere")
+    command = ["render", "--kernel", "elsewhere.kernels:scale"]
+    status, out, _ = run(*command, "--target", "cuda:sm_90a", "--target", "metal:metal3.1")
+    assert status == 0
+    assert "/* ---- cuda/sm_90a/elsewhere-kernels--scale.cu ---- */" in out
+    assert "/* ---- metal/metal3.1/elsewhere-kernels--scale.metal ---- */" in out
+    assert "__launch_bounds__(256)" in out
+    status, _, err = run(*command, "--target", "cuda:sm90")
+    assert status == 1
+    assert "unknown cuda architecture 'sm90'; did you mean 'sm_90'?" in err
+
+
 def test_render_of_the_intermediate_form(run, tmp_path):
     Project(tmp_path, name="shown")
     status, out, _ = run("render", "--machine", "x86_64", "--emit", "ir")

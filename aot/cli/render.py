@@ -22,19 +22,41 @@ from tack.aot.manifest import read_manifest
 from tack.aot.plan import Plan, open_plan
 from tack.model.errors import ManifestError
 from tack.model.spelling import advice
+from tack.model.targets import Target
 
 __all__ = ["command"]
 
-_FORMS: Final[dict[str, Callable[[Plan], dict[str, str]]]] = {"c": unit_texts, "ir": unit_ir}
+_FORMS: Final[dict[str, Callable[[Plan], dict[str, str]]]] = {"text": unit_texts, "ir": unit_ir}
+
+
+def _parsed(
+    _ctx: click.Context, _param: click.Parameter, names: Sequence[str]
+) -> tuple[Target, ...]:
+    try:
+        return tuple(map(Target.parse, names))
+    except ValueError as error:
+        raise ManifestError(str(error)) from None
 
 
 @click.command("render")
 @manifest_option
 @targets_option
 @machine_option
+@click.option(
+    "--target",
+    "only",
+    metavar="TARGET",
+    multiple=True,
+    callback=_parsed,
+    help="Render for this target, such as cuda:sm_90a, whatever the manifest builds for.",
+)
 @click.option("--kernel", metavar="NAME", help="Render this kernel only, such as pkg.mod:saxpy.")
 @click.option(
-    "--emit", type=click.Choice(list(_FORMS)), default="c", show_default=True, help="What to write."
+    "--emit",
+    type=click.Choice(list(_FORMS)),
+    default="text",
+    show_default=True,
+    help="What to write.",
 )
 @click.option("-o", "--output", type=FOLDER, help="Write files below this folder, not to stdout.")
 @json_option
@@ -43,19 +65,23 @@ def command(
     manifest: Path,
     targets: Sequence[str] | None,
     machine: str,
+    only: tuple[Target, ...],
     kernel: str | None,
     emit: str,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the sources that a build would compile: C, or the intermediate form before it.
+    """Write the sources that a build would compile, or the intermediate form before them.
 
     \b
     Example:
       $ tack-aot render --kernel mykernels.kernels:saxpy
       $ tack-aot render --output rendered
+      $ tack-aot render --target cuda:sm_90a --target metal:metal3.1
     """
-    with open_plan(read_manifest(manifest), machine=machine, backends=targets) as plan:
+    with open_plan(
+        read_manifest(manifest), machine=machine, backends=targets, targets=only
+    ) as plan:
         texts = _FORMS[emit](_only(plan, kernel))
     if output is not None:
         changed = [path for path, text in texts.items() if write_if_changed(output / path, text)]

@@ -18,12 +18,13 @@ class Capabilities(Record):
     dtypes: frozenset[str]
 
 
-_BY_BACKEND: Final[dict[str, Capabilities]] = {"cpu": Capabilities(dtypes=frozenset(DTYPES))}
+_EVERYTHING: Final = frozenset(DTYPES)
 
 
 def capabilities_of(target: Target) -> Capabilities:
     """What ``target`` can do."""
-    return _BY_BACKEND[target.backend]
+    lacks = target.gpu.lacks if target.gpu is not None else frozenset()
+    return Capabilities(dtypes=_EVERYTHING - lacks)
 
 
 def lacking(target: Target, signature: Signature) -> str | None:

@@ -23,6 +23,7 @@ __all__ = [
     "TemplateError",
     "ToolchainError",
     "UnpinnedError",
+    "UnsupportedError",
 ]
 
 
@@ -87,6 +88,10 @@ class UnpinnedError(CompileError):
     def __init__(self, message: str, position: Position | None, parameter: str) -> None:
         self.parameter = parameter
         super().__init__(message, position)
+
+
+class UnsupportedError(CompileError):
+    """A kernel needs something that a target has not; another target may have it."""
 
 
 class IRVerificationError(TackError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from tack.model.gpus import GPUS, Gpu, runs_on
 from tack.model.record import Record
 from tack.model.spelling import advice
 
@@ -89,15 +90,25 @@ class Target(Record):
         """The CPU level of a cpu target."""
         return CPU_LEVELS[self.arch]
 
+    @property
+    def gpu(self) -> Gpu | None:
+        """What a GPU target is; None of a cpu target."""
+        return GPUS.get(self.backend, {}).get(self.arch)
+
     def runs_on(self, device: str) -> bool:
         """Whether code for this target runs on a device of architecture ``device``."""
+        if self.backend in GPUS:
+            return runs_on(self.backend, self.arch, device)
         have = CPU_LEVELS.get(device)
         return (
             have is not None and have.family == self.level.family and (self.level.rank <= have.rank)
         )
 
 
-_ARCHITECTURES: Final[dict[str, tuple[str, ...]]] = {"cpu": tuple(CPU_LEVELS)}
+_ARCHITECTURES: Final[dict[str, tuple[str, ...]]] = {
+    "cpu": tuple(CPU_LEVELS),
+    **{backend: tuple(architectures) for backend, architectures in GPUS.items()},
+}
 
 
 def best_first(targets: Iterable[Target]) -> list[Target]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from tack.ir.nodes import Expression
-from tack.model.dtypes import DType, bf16, f16, f32, f64, i32, i64, u16, u32, u64
+from tack.model.dtypes import DType, bf16, f16, f32, f64, i32, u16, u32, u64
 from tack.passes.build import (
     Hold,
     bitcast,
@@ -113,21 +113,29 @@ def of_integer(dtype: DType, x: Expression, hold: Hold) -> Expression:
     source = dtype_of(x)
     if source.bits <= 16 or dtype is f16:  # f32 has it exactly, or f16 has infinity for it
         return round_to(dtype, cast(x, f32), hold)
-    if source.bits == 64:
-        x = _sticky(hold(x), source)
-    return of_float(dtype, cast(x, f64), hold)
+    return round_to(dtype, _kept_f32(hold(x), source, hold), hold)
 
 
-def _sticky(x: Expression, source: DType) -> Expression:
-    """A 64-bit integer that f64 represents, and that rounds as ``x`` does to far fewer bits."""
-    low = compare("!=", _mask(x, 0xFFF), 0)
-    high = operate("-", x, _mask(x, 0xFFF))
-    gathered = operate("|", high, select(low, constant(0x800, source), constant(0, source)))
-    limit = constant(1 << 53, source)
-    small: Expression = compare("<", x, limit)
-    if source is i64:
-        small = both(small, compare(">", x, constant(-(1 << 53), source)))
-    return select(small, x, gathered)
+def _kept_f32(x: Expression, source: DType, hold: Hold) -> Expression:
+    """An f32 that rounds to far fewer bits as ``x`` does: its 24 highest, the last one sticky."""
+    negative = compare("<", x, 0) if source.is_signed else None
+    magnitude = cast(x, u64)
+    if negative is not None:
+        unsigned_zero = constant(0, u64)
+        magnitude = select(negative, operate("-", unsigned_zero, magnitude), magnitude)
+    size = hold(magnitude)
+    beyond = operate("-", constant(40, u64), call("clz", size))
+    count = hold(select(compare(">=", size, 1 << 24), beyond, constant(0, u64)))
+    kept = hold(operate("shr", size, count))
+    is_rounded = compare("!=", operate("shl", kept, count), size)
+    gathered = operate("|", kept, select(is_rounded, constant(1, u64), constant(0, u64)))
+    exponent = operate("+", cast(count, u32), constant(127, u32))
+    scale = bitcast(operate("shl", exponent, constant(23, u32)), f32)
+    value = operate("*", cast(hold(gathered), f32), scale)
+    if negative is None:
+        return value
+    result = hold(value)
+    return select(negative, operate("*", result, constant(-1.0, f32)), result)
 
 
 def _odd_f32(x: Expression, hold: Hold) -> Expression:
@@ -153,11 +161,12 @@ def _odd(bits: Expression, below: Expression, above: Expression, beyond: Express
 def fused(dtype: DType, a: Expression, b: Expression, c: Expression, hold: Hold) -> Expression:
     """``a * b + c`` of f32 that hold ``dtype``, rounded to it once.
 
-    The product is exact in f64. What its sum with ``c`` loses is computed (Knuth's two-sum), and
-    rounds the sum to odd.
+    The product is exact in f64, and of f16 in f32. What its sum with ``c`` loses is computed
+    (Knuth's two-sum), and rounds the sum to odd.
     """
-    product = hold(operate("*", cast(a, f64), cast(b, f64)))
-    addend = hold(cast(c, f64))
+    wide, bits_of = (f32, u32) if dtype is f16 else (f64, u64)
+    product = hold(operate("*", cast(a, wide), cast(b, wide)))
+    addend = hold(cast(c, wide))
     total = hold(operate("+", product, addend))
     part = hold(operate("-", total, product))
     lost = hold(
@@ -167,8 +176,8 @@ def fused(dtype: DType, a: Expression, b: Expression, c: Expression, hold: Hold)
             operate("-", addend, part),
         )
     )
-    zero = constant(0.0, f64)
+    zero = constant(0.0, wide)
     below, above = compare(">", lost, zero), compare("<", lost, zero)
     beyond = compare("==", below, compare(">", total, zero))
-    bits = hold(bitcast(total, u64))
-    return of_float(dtype, bitcast(_odd(bits, below, above, beyond), f64), hold)
+    bits = hold(bitcast(total, bits_of))
+    return of_float(dtype, bitcast(_odd(bits, below, above, beyond), wide), hold)

@@ -50,18 +50,19 @@ class Layout:
         return self.slots.index(slot)
 
 
-def pack(function: IRFunction) -> Layout:
+def pack(function: IRFunction, *, every_loop: bool = False) -> Layout:
     """Gives each array access of decomposed IR its flat index, in place, and lays out the slots.
 
     The index is i64: row-major in elements, or in bytes by the strides of a strided array. Slots
     come in the order of the parameters: of an array its pointer and the extents and strides that
-    are used; then the extents of the parallel loop but the first, which the kernel does not need.
+    are used; then the extents of the parallel loop. A kernel that is called with the numbers of its
+    iterations does not need the first of them; one that counts by itself does (``every_loop``).
     """
     _flatten(function)
     loop = kernel_loop(function)
     nodes = list(walk_ir(function))
     slots = list(_parameter_slots(function, nodes))
-    slots.extend(("loop", d) for d in range(1, len(loop.extents)))
+    slots.extend(("loop", d) for d in range(not every_loop, len(loop.extents)))
     changed = {node.array for node in nodes if isinstance(node, IRAtomic)}
     stored = changed | {node.array for node in nodes if isinstance(node, IRArrayStore)}
     written, aligned = (

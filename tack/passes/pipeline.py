@@ -8,6 +8,7 @@ from typing import Final
 from tack.ir.nodes import IRFunction
 from tack.ir.verify import verify_ir
 from tack.passes.decompose import decompose
+from tack.passes.emulate import EMULATED, emulate
 from tack.passes.infer import infer
 from tack.passes.localize import localize
 from tack.passes.narrow_floats import narrow_floats
@@ -31,12 +32,15 @@ PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction], str], ...]] = (
 """The passes, each with the stage that it reaches."""
 
 
-def prepare(function: IRFunction) -> IRFunction:
+def prepare(function: IRFunction, supported: frozenset[str] = frozenset(EMULATED)) -> IRFunction:
     """Takes lowered IR to the decomposed stage, in place, verified before and after each pass.
+
+    Operations of `EMULATED` that are not ``supported`` are expanded.
 
     `CompileError` for types that the language refuses, `IRVerificationError` for a bug of ours.
     """
     verify_ir(function, "lowered")
     for step, stage in PASSES:
         verify_ir(step(function), stage)
+    verify_ir(emulate(function, supported), "decomposed")
     return function

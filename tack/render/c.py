@@ -13,7 +13,7 @@ from tack.ir.nodes import IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.model.abi import ABI
 from tack.model.dtypes import DTYPES
-from tack.model.launch import Launch
+from tack.model.launch import Launch, Slot
 from tack.render.c_dialect import ATOMICS, BITCASTS, C
 from tack.render.cfamily import ExpressionWriter
 from tack.render.loops import parallel_loop
@@ -52,11 +52,24 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
         lines=lines,
         declarations=listed([*(p.declaration for p in parameters), *_SPAN_TYPES]),
         restricted=listed([*(p.restricted for p in parameters), *_SPAN_TYPES]),
-        values=listed([*(p.value for p in parameters), *_SPAN]),
+        values=listed([*(f"args[{p.position}].{_member(p.slot)}" for p in parameters), *_SPAN]),
         names=listed([*(p.name for p in parameters), *_SPAN]),
         uses_slots=bool(parameters),
         entries=dict(launch.entries),
     )
+
+
+_MEMBERS: Final = {"bool": "u8 != 0", "f16": "u16", "bf16": "u16"}
+
+
+def _member(slot: Slot) -> str:
+    """The member of ``tack_slot`` that holds the value; a bool is the byte 0 or 1.
+
+    A float of 16 bits is taken as its bits.
+    """
+    if slot[0] == "scalar":
+        return _MEMBERS.get(slot[2], str(slot[2]))
+    return "ptr" if slot[0] == "pointer" else "i64"
 
 
 def assemble(unit: str, sources: Sequence[Source]) -> str:

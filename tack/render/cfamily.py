@@ -12,7 +12,7 @@ alone (``plain``): then a literal may be an ``int``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -93,6 +93,8 @@ class Dialect:
     ``float_suffix``, ``infinity`` and ``not_a_number``: by the name of a float type.
     ``integer_literal``: (dtype name, digits) -> a literal that has exactly that type.
     ``least``: dtype name -> the least value of a signed type, which has no literal of its own.
+    ``space`` stands before the type that a pointer to an array's elements points to; ``restrict``
+    before a pointer's name, where it promises no aliases.
     ``clear``: an array's name -> the statement that makes it all zeros.
     ``unaligned``: dtype name -> the type of an element that may lie at any address.
     ``int_bits``: the width below which the language computes in ``int``.
@@ -109,8 +111,10 @@ class Dialect:
     least: Mapping[str, str]
     unaligned: Mapping[str, str]
     clear: str
-    reserved: frozenset[str]
+    reserved: Container[str]
     int_bits: int = 32
+    space: str = ""
+    restrict: str = "restrict "
 
     def type(self, dtype: DType) -> str:
         """The name of a type."""
@@ -214,14 +218,16 @@ class ExpressionWriter:
         dtype = self._lookup.strided(array)
         if dtype is None:
             return f"{self._lookup.name(array)}[{self.write(indices[0])}]"
-        return f"*({self._dialect.unaligned[dtype.name]} *){self._bytes(array, indices)}"
+        element = self._dialect.space + self._dialect.unaligned[dtype.name]
+        return f"*({element} *){self._bytes(array, indices)}"
 
     def address(self, array: str, indices: list[Expression]) -> str:
         """The address of such an element, which is aligned."""
         dtype = self._lookup.strided(array)
         if dtype is None:
             return "&" + self.element(array, indices)
-        return f"({self._dialect.type(dtype)} *){self._bytes(array, indices)}"
+        element = self._dialect.space + self._dialect.type(dtype)
+        return f"({element} *){self._bytes(array, indices)}"
 
     def _bytes(self, array: str, indices: list[Expression]) -> str:
         """The address of an element of a strided array, in bytes."""

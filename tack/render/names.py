@@ -11,15 +11,26 @@ as it is, what is not gets a number. The order of the requests decides, nothing 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import count
 
-__all__ = ["Names", "ascii_identifier"]
+__all__ = ["Names", "Words", "ascii_identifier"]
 
 _ASCII_LETTER = re.compile(r"[A-Za-z0-9_]")
 
 # C reserves these beginnings for the implementation, whose macros would change the name.
 _RESERVED_START = re.compile(r"__|_[A-Z]|[0-9]|\Z")
+
+
+class Words(Container[str]):
+    """Words that are reserved, and every word in capitals: headers define macros like that."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = frozenset(words)
+
+    def __contains__(self, word: object) -> bool:
+        is_macro = isinstance(word, str) and len(word) > 1 and word.isupper()
+        return word in self._words or (is_macro and not str(word).endswith("_"))
 
 
 def ascii_identifier(name: str) -> str:
@@ -41,7 +52,7 @@ def _encode(character: str) -> str:
 class Names:
     """The names of one function: none is reserved, none is given twice."""
 
-    def __init__(self, reserved: frozenset[str]) -> None:
+    def __init__(self, reserved: Container[str]) -> None:
         self._reserved = reserved
         self._taken: set[str] = set()
         self._locals: dict[str, str] = {}

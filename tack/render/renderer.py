@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Final, Protocol
 
 from tack.ir.nodes import IRFunction
-from tack.model.launch import Launch
+from tack.model.launch import FLAVOURS, Launch
 from tack.model.spelling import advice
 from tack.model.targets import Target
 from tack.render.source import Source
@@ -41,15 +41,26 @@ class Renderer:
     | ``render`` | writes one variant | `tack.compile.generate` |
     | ``assemble`` | lays out one file | `tack.compile.assemble` |
     | ``suffix`` | how such files are called | `tack.aot.units`, which names them |
+    | ``supported_ops`` | which of the operations that can be expanded it has, exactly | \
+      `tack.passes.emulate` |
+    | ``has_local`` | whether threads find their iterations by their own numbers, where a CPU's \
+      are told them | `tack.compile`, which packs the extents that they count to |
+    | ``flavours`` | the entry points that a variant may have | `tack.compile.plan_launch` |
     """
 
     render: Render
     assemble: Assemble
     suffix: str
+    supported_ops: frozenset[str] = frozenset({"fmod", "wrap"})
+    has_local: bool = False
+    flavours: tuple[str, ...] = FLAVOURS
 
 
 _FACTORIES: Final[dict[str, dict[str, str]]] = {
     "cpu": {"c": "tack.render.c:renderer", "llvm": "tack.render.llvm:renderer"},
+    "cuda": {"cuda": "tack.render.gpu_dialects:cuda"},
+    "hip": {"hip": "tack.render.gpu_dialects:hip"},
+    "metal": {"metal": "tack.render.gpu_dialects:metal"},
 }
 """Backend -> dialect -> the function that gives the renderer; what is shipped is in the first."""
 

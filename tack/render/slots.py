@@ -35,13 +35,14 @@ def listed(items: Iterable[str]) -> list[str]:
 class SlotParameter(NamedTuple):
     """A parameter that holds a slot's value.
 
-    Its name, its declaration, the one that promises no aliases, and the ``args[...]`` it is from.
+    Its name, its declaration, the one that promises no aliases, and the slot's number and kind.
     """
 
     name: str
     declaration: str
     restricted: str
-    value: str
+    position: int
+    slot: Slot
 
 
 class SlotNames:
@@ -101,15 +102,19 @@ class SlotNames:
 
     def parameters(self, dialect: Dialect) -> list[SlotParameter]:
         """The parameters for the slots that were used, in their order."""
+        return [each for each in self.every(dialect) if each.name in self._used]
+
+    def every(self, dialect: Dialect) -> list[SlotParameter]:
+        """A parameter for each slot, in their order."""
         return [
             SlotParameter(
                 name,
                 self._type(slot, dialect) + name,
-                self._type(slot, dialect, "restrict ") + name,
-                f"args[{position}].{_member(slot)}",
+                self._type(slot, dialect, dialect.restrict) + name,
+                position,
+                slot,
             )
             for position, (slot, name) in enumerate(self._by_slot.items())
-            if name in self._used
         ]
 
     def _type(self, slot: Slot, dialect: Dialect, qualifier: str = "") -> str:
@@ -121,17 +126,4 @@ class SlotNames:
         assert param.dtype is not None
         const = "" if number in self._launch.written else "const "
         element = "char" if param.is_strided else dialect.type(param.dtype)
-        return f"{const}{element} *{qualifier}"
-
-
-_MEMBERS: Final = {"bool": "u8 != 0", "f16": "u16", "bf16": "u16"}
-
-
-def _member(slot: Slot) -> str:
-    """The member of ``tack_slot`` that holds the value; a bool is the byte 0 or 1.
-
-    A float of 16 bits is taken as its bits.
-    """
-    if slot[0] == "scalar":
-        return _MEMBERS.get(slot[2], str(slot[2]))
-    return "ptr" if slot[0] == "pointer" else "i64"
+        return f"{const}{dialect.space}{element} *{qualifier}"

@@ -27,8 +27,10 @@ def source_of(definition: KernelDefinition, dialect: str, signature: str) -> str
 def ir_of(definition: KernelDefinition, signature: str) -> str:
     """The IR of one variant after the passes, as text."""
     from tack.compile import prepared
+    from tack.render.renderer import renderer_for
 
-    return str(prepared(_variant(definition, signature)))
+    variant = _variant(definition, signature)
+    return str(prepared(variant, renderer_for(variant.target)))
 
 
 def _variant(definition: KernelDefinition, signature: str) -> Variant:

@@ -1,0 +1,171 @@
+"""emulate: what a target has not, in terms of what it has.
+
+One table says which operations can be missing and what each becomes; a renderer names those that it
+has. It comes after every other decomposition, whose results hold such operations too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tack.ir.nodes import (
+    Expression,
+    IRBinOp,
+    IRCall,
+    IRCast,
+    IRFunction,
+    IRIf,
+    IRUnaryOp,
+    IRWhile,
+)
+from tack.ir.traversal import kernel_loop
+from tack.model.dtypes import DTYPES, DType, i32, u16, u32, u64, unsigned
+from tack.passes.build import (
+    bitcast,
+    both,
+    call,
+    cast,
+    compare,
+    constant,
+    dtype_of,
+    operate,
+    select,
+)
+from tack.passes.decompose import Block, Decomposer
+from tack.passes.localize import localize
+
+__all__ = ["EMULATED", "emulate"]
+
+
+def emulate(function: IRFunction, supported: frozenset[str]) -> IRFunction:
+    """Expands the operations of `EMULATED` that are not ``supported``, in place."""
+    missing = frozenset(EMULATED) - supported
+    if not missing:
+        return function
+    loop = kernel_loop(function)
+    loop.body = _Emulator(function, missing).body(loop.body)
+    return localize(function)
+
+
+class _Emulator(Decomposer):
+    """Rewrites one function."""
+
+    def __init__(self, function: IRFunction, missing: frozenset[str]) -> None:
+        super().__init__(function)
+        self.missing = missing
+
+    def expansion(self, node: Expression) -> Callable[[Block], Expression] | None:
+        """How a missing operation is expanded, or None."""
+        if isinstance(node, IRCall) and node.function in self.missing:
+            expand = _CALLS[node.function]
+            return lambda out: expand(node, out)
+        if "wrap" in self.missing and isinstance(node, IRBinOp | IRUnaryOp):
+            dtype = dtype_of(node)
+            if _may_overflow(node, dtype) and self.intervals.of(node) == _whole(dtype):
+                return lambda _: _wrapped(node, dtype)
+        return None
+
+
+def _whole(dtype: DType) -> tuple[int, int]:
+    return dtype.minimum, dtype.maximum
+
+
+def _may_overflow(node: IRBinOp | IRUnaryOp, dtype: DType) -> bool:
+    """Whether C leaves the operation undefined beyond the range of its type.
+
+    Types narrower than ``int`` are computed in that; of their products only those of u16 reach
+    beyond it.
+    """
+    if isinstance(node, IRUnaryOp):
+        return node.op == "-" and dtype.is_signed and dtype.bits >= _INT_BITS
+    if node.op not in ("+", "-", "*"):
+        return False
+    return (dtype.is_signed and dtype.bits >= _INT_BITS) or (dtype is u16 and node.op == "*")
+
+
+def _wrapped(node: IRBinOp | IRUnaryOp, dtype: DType) -> Expression:
+    """The operation on unsigned integers of the same bits, or wide ones, which wrap."""
+    wide = u32 if dtype.bits < _INT_BITS else unsigned(dtype)
+    if isinstance(node, IRUnaryOp):
+        return cast(operate("-", constant(0, wide), _as(node.operand, wide)), dtype)
+    return cast(operate(node.op, _as(node.left, wide), _as(node.right, wide)), dtype)
+
+
+def _as(node: Expression, dtype: DType) -> Expression:
+    """``node`` in another integer type, without going through a narrower one and back."""
+    if isinstance(node, IRCast) and node.value.dtype is dtype:
+        return node.value
+    return cast(node, dtype)
+
+
+def _fmod(node: IRCall, out: Block) -> Expression:
+    """C's fmod, exactly: long division of the mantissas, as many bits at a time as fit.
+
+    With ``x = m 2^e`` and ``y = n 2^f``, where ``e >= f``, it is ``(m 2^(e-f) mod n) 2^f``.
+    """
+    x, y = (out.hold(arg) for arg in node.args)
+    dtype = dtype_of(node)
+    mantissa_bits = 23 if dtype.bits == 32 else 52
+    bits = DTYPES[f"u{dtype.bits}"]
+    magnitude = constant((1 << (dtype.bits - 1)) - 1, bits)
+    size, unit = (out.hold(operate("&", bitcast(each, bits), magnitude)) for each in (x, y))
+    infinite = constant(((1 << (dtype.bits - 1 - mantissa_bits)) - 1) << mantissa_bits, bits)
+    result = out.local(dtype)
+    # x / y where neither is ordinary gives NaN: of x infinite, of y zero, of either NaN.
+    ordinary = both(compare("<", size, infinite), compare("<=", unit, infinite))
+    ordinary = both(ordinary, compare("!=", unit, 0))
+    nan = operate("/", operate("*", x, y), operate("*", x, y))
+    out.assign(result, select(ordinary, x, nan))
+    inner = out.inner()
+    (m, e), (n, f) = (_parts(each, mantissa_bits, inner) for each in (size, unit))
+    rest, left = inner.local(u64), inner.local(i32)
+    inner.assign(rest, operate("cmod", m, n))
+    inner.assign(left, operate("-", e, f))
+    chunk = constant(64 - (mantissa_bits + 1), i32)
+    loop = inner.inner()
+    count = loop.hold(select(compare("<", left, chunk), left, chunk))
+    loop.assign(rest, operate("cmod", operate("shl", rest, cast(count, u64)), n))
+    loop.assign(left, operate("-", left, count))
+    inner.statements.append(IRWhile(compare(">", left, 0), loop.statements))
+    bias = (1 << (dtype.bits - 2 - mantissa_bits)) - 1
+    # In two steps: 2^f alone may be no float. The first gives at least the least normal number.
+    scale = inner.hold(operate("-", f, constant(bias + mantissa_bits, i32)))
+    least = constant(1 - bias, i32)
+    first = inner.hold(select(compare("<", scale, least), least, scale))
+    value = cast(rest, dtype)
+    for power in (first, operate("-", scale, first)):
+        exponent = cast(operate("+", power, constant(bias, i32)), bits)
+        value = operate("*", value, bitcast(_shifted(exponent, mantissa_bits), dtype))
+    inner.assign(result, call("copysign", value, x))
+    divides = both(both(ordinary, compare("<", unit, infinite)), compare(">=", size, unit))
+    out.statements.append(IRIf(divides, inner.statements))
+    return result
+
+
+def _parts(magnitude: Expression, mantissa_bits: int, out: Block) -> tuple[Expression, Expression]:
+    """The mantissa, as u64, and the exponent, as i32, of a float without its sign."""
+    bits = dtype_of(magnitude)
+    field = out.hold(operate("shr", magnitude, constant(mantissa_bits, bits)))
+    fraction = operate("&", magnitude, constant((1 << mantissa_bits) - 1, bits))
+    implicit = constant(1 << mantissa_bits, bits)
+    is_normal = compare("!=", field, 0)
+    mantissa = operate("|", fraction, select(is_normal, implicit, constant(0, bits)))
+    exponent = select(is_normal, cast(field, i32), constant(1, i32))
+    return out.hold(cast(mantissa, u64)), out.hold(exponent)
+
+
+def _shifted(exponent: Expression, mantissa_bits: int) -> Expression:
+    return operate("shl", exponent, constant(mantissa_bits, dtype_of(exponent)))
+
+
+_INT_BITS: Final = 32
+
+_CALLS: Final[dict[str, Callable[[IRCall, Block], Expression]]] = {"fmod": _fmod}
+"""Builtin -> its expansion."""
+
+EMULATED: Final = {
+    "fmod": "the exact remainder of floats, with the sign of the dividend",
+    "wrap": "sums, differences and products of signed integers that wrap",
+}
+"""What a target may lack, or not have exactly."""

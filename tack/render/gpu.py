@@ -1,0 +1,157 @@
+"""GPU dialects: one thread an iteration, and more by strides where a grid is too small.
+
+A variant becomes a struct of its scalars and extents, a function with its loops, always inlined,
+and its entry points, which take the pointers and that struct. The struct has one field of 8 bytes
+for each slot that is no pointer, in the order of the launch plan, so that the host copies slots as
+they are; the entry of ``noalias`` promises that pointers do not alias.
+
+Each dimension of the parallel loop is an axis of the grid, the fastest index along x, and each
+thread steps over the whole grid along every axis. So every iteration is run by exactly one thread
+whatever the sizes of grid and block are, along the axes that the loop has (along others they are
+1): the host may choose them at every call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from tack.ir.nodes import IRFunction, IRParallelFor
+from tack.ir.traversal import kernel_loop
+from tack.model.dtypes import i64
+from tack.model.launch import FLAVOURS, Launch
+from tack.render.cfamily import Dialect, ExpressionWriter
+from tack.render.names import Names
+from tack.render.renderer import Renderer
+from tack.render.slots import SlotNames, SlotParameter, listed
+from tack.render.source import Source
+from tack.render.statements import INDENT, StatementWriter
+from tack.render.templates import fill
+
+__all__ = ["GROUP", "GpuDialect", "gpu_renderer"]
+
+GROUP: Final = 256
+"""Threads of a block of an ordinary kernel at most."""
+
+_HELPER: Final = re.compile(r"\btack_\w+(?=\()")
+_AXES: Final = "xyz"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuDialect:
+    """What GPU languages differ in, beside a `Dialect`.
+
+    ``folder`` holds the templates, ``suffix`` ends the names of files. ``first`` and ``step``: the
+    number of a thread along an axis and the number of threads along it, ``{}`` being x, y or z.
+    ``threads`` are parameters by which a function knows them, (declaration, name), where the
+    language has no names for them. ``pointer`` is how an entry point reads an array's pointer,
+    ``flavours`` are the entry points that make sense, ``supported`` the operations that the
+    language has exactly.
+    """
+
+    language: Dialect
+    folder: str
+    suffix: str
+    first: str
+    step: str
+    threads: tuple[tuple[str, str], ...] = ()
+    pointer: str = "{}"
+    flavours: tuple[str, ...] = FLAVOURS
+    supported: frozenset[str] = frozenset()
+
+
+def gpu_renderer(dialect: GpuDialect) -> Renderer:
+    """The renderer of a GPU dialect, without a compiler."""
+    return Renderer(
+        render=partial(_render, dialect),
+        assemble=partial(_assemble, dialect),
+        suffix=dialect.suffix,
+        supported_ops=dialect.supported,
+        has_local=True,
+        flavours=dialect.flavours,
+    )
+
+
+def _render(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str) -> str:
+    language = dialect.language
+    loop = kernel_loop(function)
+    names = Names(language.reserved)
+    slots = SlotNames(function, loop, launch, names)
+    for name in (*loop.index_vars, *function.locals, *function.local_arrays):
+        names.local(name)
+    expressions = ExpressionWriter(language, slots)
+    writer = StatementWriter(language, expressions, names, function.locals, function.local_arrays)
+    lines = list(_loops(dialect, loop, writer, names, slots))
+    used, every = slots.parameters(language), slots.every(language)
+    arrays = [each for each in every if _is_pointer(each)]
+    own = [declaration for declaration, _ in dialect.threads]
+    return fill(
+        f"{dialect.folder}/kernel.j2",
+        symbol=symbol,
+        group=GROUP,
+        lines=lines,
+        declarations=listed([*(each.declaration for each in used), *own]),
+        arguments=listed(
+            [*(_argument(dialect, each) for each in used), *(name for _, name in dialect.threads)]
+        ),
+        arrays={
+            "general": [each.declaration for each in arrays],
+            "noalias": [each.restricted for each in arrays],
+        },
+        values=[
+            f"{language.types[_stored(each)]} {each.name}"
+            for each in every
+            if not _is_pointer(each)
+        ],
+        entries=launch.entries,
+    )
+
+
+def _is_pointer(parameter: SlotParameter) -> bool:
+    return bool(parameter.slot[0] == "pointer")
+
+
+def _stored(parameter: SlotParameter) -> str:
+    """The name of the type that a slot's value has in the struct; a bool is the byte 0 or 1."""
+    kind, _, *rest = parameter.slot
+    dtype = rest[0] if kind == "scalar" else i64.name
+    return "u8" if dtype == "bool" else str(dtype)
+
+
+def _argument(dialect: GpuDialect, parameter: SlotParameter) -> str:
+    """What an entry point passes on of a parameter."""
+    if _is_pointer(parameter):
+        return dialect.pointer.format(parameter.name)
+    compared = " != 0" if parameter.slot[2:] == ("bool",) else ""
+    return f"values.{parameter.name}{compared}"
+
+
+def _loops(
+    dialect: GpuDialect,
+    loop: IRParallelFor,
+    writer: StatementWriter,
+    names: Names,
+    slots: SlotNames,
+) -> Iterator[str]:
+    """The lines of the loops that run the iterations of one thread."""
+    kind = dialect.language.type(i64)
+    depth = len(loop.index_vars)
+    for number, var in enumerate(loop.index_vars):
+        axis = _AXES[depth - 1 - number]
+        index, lead = names.local(var), INDENT * (number + 1)
+        first, step = dialect.first.format(axis), dialect.step.format(axis)
+        stride = names.fresh(f"{var}_step")
+        test = f"{index} < {slots.count(number)}"
+        yield f"{lead}const {kind} {stride} = {step};"
+        yield f"{lead}for ({kind} {index} = {first}; {test}; {index} += {stride}) {{"
+    yield from writer.body(loop.body, depth + 1)
+    for number in reversed(range(depth)):
+        yield f"{INDENT * (number + 1)}}}"
+
+
+def _assemble(dialect: GpuDialect, unit: str, sources: Sequence[Source]) -> str:
+    used = {name for source in sources for name in _HELPER.findall(source.text)}
+    return fill(f"{dialect.folder}/unit.j2", unit=unit, helpers=frozenset(used), sources=sources)

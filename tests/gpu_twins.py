@@ -1,0 +1,297 @@
+"""Compiles the text of GPU dialects for the CPU, and calls it as a prebuilt CPU kernel is called.
+
+The very text that ships is compiled, under small headers of ours (``gpu_headers/``) that run the
+threads of a block as fibers. A driver beside it has the entry points of the CPU's ABI, so that the
+launcher, its host program and its checks of arguments are the ones that users have.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import pytest
+from harness import differences, levels, run_kernel
+from twins import Pair, toolchains
+
+from tack import _core
+from tack.compile import assemble, generate
+from tack.errors import UnsupportedError
+from tack.model.capabilities import lacking
+from tack.model.signature import Signature
+from tack.model.targets import Target
+from tack.model.variant import Variant
+from tack.render.renderer import renderer_for
+from tack.render.source import Source
+
+__all__ = [
+    "DIALECTS",
+    "Emulated",
+    "compile_metal",
+    "compile_nvcc",
+    "compile_nvrtc",
+    "compile_zig",
+    "emulated_disagreements",
+]
+
+HEADERS: Final = Path(__file__).parent / "gpu_headers"
+
+DIALECTS: Final = {
+    "cuda": Target("cuda", "sm_90"),
+    "hip": Target("hip", "gfx942"),
+    "metal": Target("metal", "metal3.1"),
+}
+"""Dialect -> a target that is rendered in it."""
+
+CUDA_FLAGS: Final = ("-fmad=false", "-prec-div=true", "-prec-sqrt=true", "-ftz=false")
+"""What keeps CUDA's floats strict."""
+
+_STRICT: Final = ("-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-Wall", "-Werror")
+_QUIET: Final = tuple(
+    f"-Wno-{warning}"
+    for warning in (
+        "unused-parameter",
+        "unused-function",
+        "unused-but-set-variable",
+        "tautological-compare",
+        "bool-compare",
+        "bool-operation",
+        "type-limits",
+        "sign-compare",
+    )
+)
+"""Warnings about what the author of a kernel wrote."""
+
+_CLANG: Final = (*_QUIET, "-Wno-self-assign", "-Wno-unknown-warning-option")
+
+
+def missing(backend: str, reason: str) -> NoReturn:
+    """Skips the test by name; fails it where ``TACK_TEST_REQUIRE`` lists the backend."""
+    if backend in os.environ.get("TACK_TEST_REQUIRE", "").split(","):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def need(tool: str, *, of: str) -> str:
+    """The path of a program that checks of a backend need."""
+    found = shutil.which(tool)
+    return found or missing(of, f"{tool} is not installed, which checks of {of} need")
+
+
+def _run(*command: object) -> None:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command[0]} fails:\n{done.stderr[:6000]}{done.stdout[:2000]}"
+
+
+class Emulated:
+    """A unit of a GPU dialect as a library for the CPU."""
+
+    def __init__(self, sources: Sequence[Source], folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        target = sources[0].variant.target
+        renderer = renderer_for(target)
+        unit = folder / f"unit{renderer.suffix}"
+        unit.write_text(assemble("test", sources, renderer), encoding="utf-8")
+        driver = folder / "driver.cpp"
+        driver.write_text(_driver(target.backend, sources, unit), encoding="utf-8")
+        library = folder / f"{target.backend}.so"
+        with as_file(files("tack.templates") / "c") as abi:
+            include = [f"-I{HEADERS / 'host'}", f"-I{abi}"]
+            common = ["-std=c++20", "-O1", "-fPIC", *_STRICT, *_QUIET, *include]
+            if target.backend == "metal":
+                clang = need("clang-16", of="metal")
+                compile_metal(unit, folder / "unit.o")
+                _run(
+                    clang,
+                    *common,
+                    *_CLANG,
+                    "-shared",
+                    "-o",
+                    library,
+                    driver,
+                    folder / "unit.o",
+                    "-lstdc++",
+                    "-lm",
+                )
+            else:
+                # CUDA has no -fwrapv: an overflow would be undefined, and here ends the process.
+                trap = [
+                    "-fsanitize=signed-integer-overflow,shift",
+                    "-fsanitize-undefined-trap-on-error",
+                ]
+                wrap = ["-fwrapv"] if target.backend == "hip" else ["-fno-wrapv", *trap]
+                _run("g++", *common, *wrap, "-shared", "-o", library, driver)
+        self._library = _core.Library(library)
+
+    def symbol(self, name: str) -> int:
+        """The address of the CPU's entry point for an entry point of the unit."""
+        return self._library.symbol(f"drive_{name}")
+
+
+def _driver(backend: str, sources: Sequence[Source], unit: Path) -> str:
+    write = _metal_entry if backend == "metal" else _cuda_entry
+    entries = [write(symbol, source) for source in sources for _, symbol in source.launch.entries]
+    head = {
+        "cuda": f'#include "cuda.h"\n#include "drive.h"\n#include "{unit}"\n',
+        "hip": f'#include "drive.h"\n#include "{unit}"\n',
+        "metal": (
+            '#include "drive.h"\ntypedef unsigned int uint3 __attribute__((ext_vector_type(3)));\n'
+        ),
+    }[backend]
+    return head + "".join(entries)
+
+
+_ENTRY: Final = """
+extern "C" __attribute__((visibility("default")))
+void drive_{symbol}(const tack_context *, const tack_slot *args, int64_t, int64_t)
+{{
+  [[maybe_unused]] tack_slot values[{size}] = {{{values}}}, pointers[{size}] = {{{pointers}}};
+{body}
+}}
+"""
+
+
+def _entry(symbol: str, source: Source, body: str) -> str:
+    slots = list(enumerate(source.launch.slots))
+    pointers = [number for number, slot in slots if slot[0] == "pointer"]
+    values = [number for number, slot in slots if slot[0] != "pointer"]
+    return _ENTRY.format(
+        symbol=symbol,
+        size=len(slots) + 1,
+        values=", ".join(f"args[{number}]" for number in values),
+        pointers=", ".join(f"args[{number}]" for number in pointers),
+        body=body,
+    )
+
+
+def _cuda_entry(symbol: str, source: Source) -> str:
+    count = sum(slot[0] == "pointer" for slot in source.launch.slots)
+    parameters = ", ".join([*(f"&pointers[{k}]" for k in range(count)), "values"])
+    body = (
+        f"  void *parameters[] = {{{parameters}}};\n"
+        f"  tack_emulation::launch({source.launch.loops}, {symbol}, parameters);"
+    )
+    return _entry(symbol, source, body)
+
+
+def _metal_entry(symbol: str, source: Source) -> str:
+    has_arrays = any(slot[0] == "pointer" for slot in source.launch.slots)
+    kinds = "void *, " * has_arrays + "void *, uint3, uint3"
+    given = "pointers, " * has_arrays + "values"
+    declaration = f'extern "C" void {symbol}({kinds});'
+    body = (
+        f"  constexpr int axes = {source.launch.loops};\n"
+        "  using namespace tack_emulation;\n"
+        "  run_grid(grid_of(axes), block_of(axes), [&] {\n"
+        "    const uint3 thread = {blockIdx.x * blockDim.x + threadIdx.x,\n"
+        "                          blockIdx.y * blockDim.y + threadIdx.y,\n"
+        "                          blockIdx.z * blockDim.z + threadIdx.z};\n"
+        "    const uint3 threads = {gridDim.x * blockDim.x, gridDim.y * blockDim.y,\n"
+        "                           gridDim.z * blockDim.z};\n"
+        f"    {symbol}({given}, thread, threads);\n"
+        "  });"
+    )
+    return declaration + _entry(symbol, source, body)
+
+
+def compile_metal(unit: Path, output: Path) -> None:
+    """An object for the CPU: Metal is compiled as C++ for OpenCL, which has its address spaces."""
+    mode = ("-x", "clcpp", "-cl-std=clc++2021", "-cl-no-stdinc", f"-I{HEADERS / 'metal'}")
+    flags = ("-O1", "-fPIC", "-fno-wrapv", *_STRICT, *_CLANG)
+    _run(need("clang-16", of="metal"), *mode, *flags, "-c", unit, "-o", output)
+
+
+def compile_nvcc(unit: Path, arch: str, output: Path) -> None:
+    """An image for an NVIDIA architecture by nvcc: that of PyPI's wheels, else one on PATH."""
+    root = importlib.util.find_spec("nvidia")
+    places = [] if root is None else list(root.submodule_search_locations or ())
+    wheels = [path for place in places for path in Path(place).glob("cu*/bin/nvcc")]
+    nvcc = str(wheels[0]) if wheels else need("nvcc", of="cuda")
+    flags = ("-std=c++17", *CUDA_FLAGS, "-Werror", "all-warnings")
+    _run(nvcc, "-cubin", f"-arch={arch}", *flags, "-o", output, unit)
+
+
+def compile_nvrtc(unit: Path, arch: str) -> bytes:
+    """An image for an NVIDIA architecture by NVRTC, which needs no driver."""
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError:
+        missing("cuda", "cuda-bindings is not installed, which checks of cuda need")
+    text = unit.read_bytes()
+    _, program = nvrtc.nvrtcCreateProgram(text, unit.name.encode(), 0, [], [])
+    options = [f"-arch={arch}".encode(), *(flag.encode() for flag in CUDA_FLAGS)]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    _, size = nvrtc.nvrtcGetProgramLogSize(program)
+    log = b" " * size
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert int(status) == 0, log.decode()
+    assert not log.strip(b" \0\n"), log.decode()
+    _, size = nvrtc.nvrtcGetCUBINSize(program)
+    image = b" " * size
+    nvrtc.nvrtcGetCUBIN(program, image)
+    nvrtc.nvrtcDestroyProgram(program)
+    return image
+
+
+def compile_zig(unit: Path, arch: str, output: Path) -> None:
+    """A code object for an AMD architecture, by the clang in PyPI's ziglang."""
+    if importlib.util.find_spec("ziglang") is None:
+        missing("hip", "ziglang is not installed, which checks of hip need")
+    zig = (sys.executable, "-m", "ziglang")
+    mode = ("-x", "hip", "--offload-device-only", f"--offload-arch={arch}", "-fms-extensions")
+    bare = ("-nogpulib", "-nogpuinc", f"-I{HEADERS / 'device'}", "-std=c++17", "-O3", "-fwrapv")
+    device = ("-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}", "-nogpulib", "-O3")
+    with tempfile.TemporaryDirectory() as name:
+        code, object_ = Path(name, "unit.bc"), Path(name, "unit.o")
+        _run(*zig, "clang", *mode, *bare, *_STRICT, *_CLANG, "-c", "-emit-llvm", "-o", code, unit)
+        _run(*zig, "clang", *device, "-c", "-o", object_, code)
+        _run(*zig, "ld.lld", "-shared", "-o", output, object_)
+
+
+def emulated_disagreements(pairs: Sequence[Pair], dialect: str, folder: Path) -> dict[int, str]:
+    """The pairs whose runs in a dialect differ in bits from C, and where.
+
+    Those that the target cannot compute are left out.
+    """
+    target = DIALECTS[dialect]
+    sources: dict[int, tuple[Source, Source]] = {}
+    for number, pair in enumerate(pairs):
+        variant = Variant(pair.kernel.definition, Signature.parse(pair.signature), target)
+        if lacking(target, variant.signature):
+            continue
+        with contextlib.suppress(UnsupportedError):
+            sources[number] = pair.source("c"), generate(variant, renderer_for(target))
+    assert sources, "the target computes some of them"
+    toolchain, _ = toolchains()
+    unique = {source.title: (source, other) for source, other in sources.values()}
+    reference = renderer_for(Target("cpu", levels()[-1]))
+    text = assemble("reference", [source for source, _ in unique.values()], reference)
+    libraries = (
+        toolchain.load(toolchain.compile(text, Target("cpu", levels()[-1]))),
+        Emulated([other for _, other in unique.values()], folder),
+    )
+    found: dict[int, str] = {}
+    for number, of_pair in sources.items():
+        pair = pairs[number]
+        expected = _memory_after(pair, of_pair[0], libraries[0], noalias=False)
+        for noalias in (False, True):
+            memory = _memory_after(pair, of_pair[1], libraries[1], noalias=noalias)
+            differ = differences(expected, memory)
+            if differ:
+                found[number] = f"{pair.signature}: c, and {dialect}:\n{differ}"
+    return found
+
+
+def _memory_after(pair: Pair, source: Source, library: Any, *, noalias: bool) -> list[Any]:
+    memory = pair.memory()
+    run_kernel(pair.kernel, source, library, pair.bind(memory), noalias=noalias)
+    return memory

@@ -1,0 +1,125 @@
+"""The text of the GPU dialects compiles for its devices, and has the bits of C.
+
+Nothing here needs a GPU: real compilers make images for the architectures, and the same text runs
+on the CPU under ``gpu_headers/``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from corpus import CORPUS
+from generator import collect, load_module
+from gpu_twins import (
+    DIALECTS,
+    compile_metal,
+    compile_nvcc,
+    compile_nvrtc,
+    compile_zig,
+    emulated_disagreements,
+)
+from harness import source_of
+from oracle import OracleRefused
+from twins import Pair
+
+from tack.compile import assemble, generate
+from tack.errors import CompileError, UnsupportedError
+from tack.model.capabilities import lacking
+from tack.model.signature import Signature
+from tack.model.targets import Target
+from tack.model.variant import Variant
+from tack.render.renderer import renderer_for
+
+SEED, PROGRAMS = 7, 40
+
+COMPILED = {
+    "cuda": ("sm_80", "sm_90a", "sm_100"),
+    "hip": ("gfx90a", "gfx942", "gfx1100", "gfx1201"),
+    "metal": ("metal3.1",),
+}
+"""Backend -> the architectures that images are made for."""
+
+
+def generated(folder: Path) -> Iterator[Pair]:
+    """Generated programs that the language takes."""
+    for program in collect(PROGRAMS, SEED):
+        kernel = load_module(program.source, folder).kernel
+        try:
+            source = source_of(kernel, program.bind(program.memory(), kernel))
+        except (CompileError, OracleRefused):
+            continue
+        yield Pair(kernel, str(source.variant.signature), program.memory, partial(program.bind, kernel=kernel))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", CORPUS)
+def test_every_operation_has_the_bits_of_c(name: str, dialect: str, tmp_path: Path) -> None:
+    text, pairs_of = CORPUS[name]
+    pairs = list(pairs_of(load_module(text, tmp_path)))
+    found = emulated_disagreements(pairs, dialect, tmp_path / dialect)
+    assert not found, "\n".join(found.values())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_generated_kernels_have_the_bits_of_c(dialect: str, tmp_path: Path) -> None:
+    found = emulated_disagreements(list(generated(tmp_path)), dialect, tmp_path / dialect)
+    assert not found, "\n".join(found.values())
+
+
+def unit(pairs: list[Pair], target: Target, folder: Path) -> Path:
+    """The file of every pair that the target can compute."""
+    renderer, sources = renderer_for(target), {}
+    for pair in pairs:
+        variant = Variant(pair.kernel.definition, Signature.parse(pair.signature), target)
+        try:
+            if not lacking(target, variant.signature):
+                source = generate(variant, renderer)
+                sources[source.title] = source
+        except UnsupportedError:
+            continue
+    path = folder / f"unit{renderer.suffix}"
+    path.write_text(assemble("corpus", list(sources.values()), renderer), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
+    folder = tmp_path_factory.mktemp("corpus")
+    written = [
+        pair for text, pairs_of in CORPUS.values() for pair in pairs_of(load_module(text, folder))
+    ]
+    return [*written, *generated(folder)]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [Target(backend, arch) for backend, archs in COMPILED.items() for arch in archs],
+    ids=str,
+)
+def test_compilers_make_images_without_a_warning(
+    target: Target, corpus: list[Pair], tmp_path: Path
+) -> None:
+    path, image = unit(corpus, target, tmp_path), tmp_path / "image"
+    if target.backend == "cuda":
+        compile_nvcc(path, target.arch, image)
+        assert image.read_bytes()[:4] == b"\x7fELF"
+        assert compile_nvrtc(path, target.arch)[:4] == b"\x7fELF"
+    elif target.backend == "hip":
+        compile_zig(path, target.arch, image)
+        assert image.read_bytes()[:4] == b"\x7fELF"
+    else:
+        compile_metal(path, image)
+
+
+METAL_ATTRIBUTES = {"buffer", "thread_position_in_grid", "threads_per_grid"}
+
+
+def test_metal_text_has_the_attributes_that_metal_knows(corpus: list[Pair], tmp_path: Path) -> None:
+    text = unit(corpus, DIALECTS["metal"], tmp_path).read_text(encoding="utf-8")
+    found = set(re.findall(r"\[\[(\w+)", text))
+    assert found == METAL_ATTRIBUTES
+    assert not re.search(r"\bdouble\b|\[[&=\w]*\]\s*\(", text.partition("using namespace metal")[2])
