@@ -39,13 +39,14 @@ digests = mkdir -p $(@D) && find $(1) -type f -not -name '*.pyc' -not -path '*/b
 	&& if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 .DELETE_ON_ERROR:
-.PHONY: help demo gallery test lint ruff mypy imports clang-format bench clean FORCE
+.PHONY: help devices demo gallery test lint ruff mypy imports clang-format bench clean FORCE
 FORCE:
 
 help:
 	@echo 'make demo     build tack and examples/imagekit into wheels and run them without a compiler'
 	@echo 'make gallery  build examples/gallery into a wheel and run its programs beside NumPy'
 	@echo 'make test     run all tests against an installed tack'
+	@echo 'make devices  install compilers for GPUs, without which make test skips what needs them'
 	@echo 'make lint     run ruff, mypy, import-linter and clang-format'
 	@echo 'make bench    time calls and starts (CPU)'
 	@echo 'make clean    remove .venv and build'
@@ -75,6 +76,10 @@ $(VENV)/tack.stamp: build/tack.stamp .ci/constraints.txt
 	$(PIP) install --force-reinstall --no-deps $(DIST)/tack_aot-*.whl
 	$(PIP) install --constraint .ci/constraints.txt "$$(echo $(DIST)/tack_aot-*.whl)[build,test,lint]"
 	@touch $@
+
+# Compilers for GPUs, which the tests of their text need: some 900 MB.
+devices: $(VENV)/tack.stamp
+	$(PIP) install "$$(echo $(DIST)/tack_aot-*.whl)[devices]"
 
 $(VENV)/bench.stamp: $(VENV)/tack.stamp
 	$(PIP) install "$$(echo $(DIST)/tack_aot-*.whl)[bench]"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
-from tack.ir.nodes import Expression, IRFunction
+from tack.ir.nodes import Expression, IRAtomic, IRFunction, IRNode
 from tack.ir.traversal import kernel_loop, walk_ir
 from tack.ir.verify import verify_ir
 from tack.model.capabilities import capabilities_of
@@ -69,7 +69,7 @@ def _depth_refused(kernel: str) -> Iterator[None]:
 def _generate(variant: Variant, renderer: Renderer) -> Source:
     definition = cast("KernelDefinition", variant.kernel)
     function = _prepared(variant, renderer.supported_ops)
-    _refuse_missing_types(function, variant)
+    _refuse_missing(function, variant, renderer)
     layout = pack(function, every_loop=renderer.has_local)
     verify_ir(function, "packed")
     symbol = symbol_of(variant)
@@ -88,17 +88,24 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
     )
 
 
-def _refuse_missing_types(function: IRFunction, variant: Variant) -> None:
-    """`UnsupportedError` if the kernel computes with a type that the target has not."""
+def _refuse_missing(function: IRFunction, variant: Variant, renderer: Renderer) -> None:
+    """`UnsupportedError` if the kernel needs a type or an atomic that the target has not."""
     have = capabilities_of(variant.target).dtypes
-    nodes = [node for node in walk_ir(function) if isinstance(node, Expression)]
-    lacking = [node for node in nodes if node.dtype is not None and node.dtype.name not in have]
+    arrays = function.arrays
+    lacking: dict[str, list[IRNode]] = {}
+    for node in walk_ir(function):
+        if isinstance(node, Expression) and node.dtype is not None and node.dtype.name not in have:
+            lacking.setdefault(str(node.dtype), []).append(node)
+        elif isinstance(node, IRAtomic):
+            dtype = arrays[node.array].dtype
+            if dtype is not None and (node.op, dtype.name) not in renderer.atomics:
+                lacking.setdefault(f"atomic_{node.op} on {dtype}", []).append(node)
     if lacking:
-        placed = next((node for node in lacking if function.positions.get(node)), lacking[0])
-        missing = ", ".join(sorted({str(node.dtype) for node in lacking}))
+        nodes = [node for each in lacking.values() for node in each]
+        placed = next((node for node in nodes if function.positions.get(node)), nodes[0])
         raise UnsupportedError(
-            f"{variant.target} has no {missing}, which {variant.kernel.name} computes with for "
-            f"({variant.signature}); give its numbers another type, or leave out this target",
+            f"{variant.target} has no {', '.join(sorted(lacking))}, which {variant.kernel.name} "
+            f"needs for ({variant.signature}); change the kernel, or leave out this target",
             function.positions.get(placed),
         )
 

@@ -52,7 +52,12 @@ def generated(folder: Path) -> Iterator[Pair]:
             source = source_of(kernel, program.bind(program.memory(), kernel))
         except (CompileError, OracleRefused):
             continue
-        yield Pair(kernel, str(source.variant.signature), program.memory, partial(program.bind, kernel=kernel))
+        yield Pair(
+            kernel,
+            str(source.variant.signature),
+            program.memory,
+            partial(program.bind, kernel=kernel),
+        )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -6,18 +6,24 @@ has. It comes after every other decomposition, whose results hold such operation
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from tack.ir.nodes import (
     Expression,
+    IRArrayLoad,
+    IRArrayStore,
+    IRAssign,
+    IRAtomic,
     IRBinOp,
     IRCall,
     IRCast,
     IRFunction,
     IRIf,
+    IRName,
     IRUnaryOp,
     IRWhile,
+    Statement,
 )
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, DType, i32, u16, u32, u64, unsigned
@@ -33,6 +39,7 @@ from tack.passes.build import (
     select,
 )
 from tack.passes.decompose import Block, Decomposer
+from tack.passes.float_hazards import pick
 from tack.passes.localize import localize
 
 __all__ = ["EMULATED", "emulate"]
@@ -54,6 +61,14 @@ class _Emulator(Decomposer):
     def __init__(self, function: IRFunction, missing: frozenset[str]) -> None:
         super().__init__(function)
         self.missing = missing
+
+    def rewritten(self, node: Statement, out: Block) -> list[Statement]:
+        """An atomic on an array of the iteration's own becomes a load and a store."""
+        self.statement(node, out)
+        if not isinstance(node, IRAtomic) or "private atomics" not in self.missing:
+            return [node]
+        array = self.function.local_arrays.get(node.array)
+        return [node] if array is None else list(_private_atomic(node, array.dtype, out))
 
     def expansion(self, node: Expression) -> Callable[[Block], Expression] | None:
         """How a missing operation is expanded, or None."""
@@ -97,6 +112,32 @@ def _as(node: Expression, dtype: DType) -> Expression:
     if isinstance(node, IRCast) and node.value.dtype is dtype:
         return node.value
     return cast(node, dtype)
+
+
+def _private_atomic(node: IRAtomic, dtype: DType, out: Block) -> Iterator[Statement]:
+    indices = [out.hold(index) for index in node.indices]
+    old, value = IRName(node.target, dtype), out.hold(node.value)
+    compare_with = None if node.compare is None else out.hold(node.compare)
+    yield IRAssign(node.target, IRArrayLoad(node.array, indices, dtype, node.flat), dtype)
+    if compare_with is not None:
+        changed: Expression = select(_same_bits(old, compare_with), value, old)
+    elif node.op in ("min", "max"):
+        changed = pick(node.op, old, value, out.hold)
+    elif node.op == "exchange":
+        changed = value
+    else:
+        wide = dtype if dtype.is_float else unsigned(dtype)
+        symbol = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}[node.op]
+        changed = cast(operate(symbol, cast(old, wide), cast(value, wide)), dtype)
+    yield IRArrayStore(node.array, list(indices), changed, node.flat)
+
+
+def _same_bits(a: Expression, b: Expression) -> Expression:
+    dtype = dtype_of(a)
+    if not dtype.is_float:
+        return compare("==", a, b)
+    bits = DTYPES[f"u{dtype.bits}"]
+    return compare("==", bitcast(a, bits), bitcast(b, bits))
 
 
 def _fmod(node: IRCall, out: Block) -> Expression:
@@ -166,6 +207,7 @@ _CALLS: Final[dict[str, Callable[[IRCall, Block], Expression]]] = {"fmod": _fmod
 
 EMULATED: Final = {
     "fmod": "the exact remainder of floats, with the sign of the dividend",
+    "private atomics": "atomics on arrays that belong to one iteration",
     "wrap": "sums, differences and products of signed integers that wrap",
 }
 """What a target may lack, or not have exactly."""

@@ -21,7 +21,7 @@ from typing import Final
 
 from tack.ir.nodes import IRFunction, IRParallelFor
 from tack.ir.traversal import kernel_loop
-from tack.model.dtypes import i64
+from tack.model.dtypes import DTYPES, i64
 from tack.model.launch import FLAVOURS, Launch
 from tack.render.cfamily import Dialect, ExpressionWriter
 from tack.render.names import Names
@@ -38,6 +38,7 @@ GROUP: Final = 256
 
 _HELPER: Final = re.compile(r"\btack_\w+(?=\()")
 _AXES: Final = "xyz"
+_WORD: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
         assemble=partial(_assemble, dialect),
         suffix=dialect.suffix,
         supported_ops=dialect.supported,
+        atomics=frozenset(dialect.language.atomics),
         has_local=True,
         flavours=dialect.flavours,
     )
@@ -153,5 +155,24 @@ def _loops(
 
 
 def _assemble(dialect: GpuDialect, unit: str, sources: Sequence[Source]) -> str:
+    language = dialect.language
     used = {name for source in sources for name in _HELPER.findall(source.text)}
-    return fill(f"{dialect.folder}/unit.j2", unit=unit, helpers=frozenset(used), sources=sources)
+    atomics = [(name, op, dtype) for (op, dtype), name in language.atomics.items() if name in used]
+    for _, _, dtype in atomics:
+        used |= _needed_by_atomics(dtype)
+    return fill(
+        f"{dialect.folder}/unit.j2",
+        unit=unit,
+        helpers=frozenset(used),
+        atomics=atomics,
+        types=language.types,
+        space=language.space,
+        sources=sources,
+    )
+
+
+def _needed_by_atomics(dtype: str) -> set[str]:
+    """The helpers that those of atomics of a type may call."""
+    bits = max(DTYPES[dtype].bits, _WORD)
+    as_bits = {f"tack_bits_of_{dtype}", f"tack_{dtype}_of_bits"} if dtype[0] == "f" else set()
+    return as_bits | {f"tack_cas_u{bits}"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tack.ir.nodes import ATOMIC_DTYPES
 from tack.render.cfamily import Dialect
 from tack.render.gpu import GpuDialect, gpu_renderer
 from tack.render.names import Words
@@ -70,6 +71,12 @@ _BIT_COUNTS: Final = {
     for dtype in ("u32", "u64")
 }
 
+_ATOMICS: Final = {
+    (op, dtype): f"tack_atomic_{op}_{dtype}"
+    for op, dtypes in ATOMIC_DTYPES.items()
+    for dtype in dtypes
+}
+
 
 def _by_suffix(spellings: dict[str, str], prefix: str = "") -> dict[tuple[str, str], str]:
     return {
@@ -102,7 +109,7 @@ CUDA: Final = GpuDialect(
         types=_TYPES,
         functions=_CUDA_FUNCTIONS,
         bitcasts=_HELPERS,
-        atomics={},
+        atomics=_ATOMICS,
         float_suffix={"f32": "f", "f64": ""},
         infinity={
             "f32": "__int_as_float(0x7f800000)",
@@ -136,7 +143,7 @@ HIP: Final = GpuDialect(
             **_BIT_COUNTS,
         },
         bitcasts=_HELPERS,
-        atomics={},
+        atomics=_ATOMICS,
         float_suffix={"f32": "f", "f64": ""},
         infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},
         not_a_number={"f32": '__builtin_nanf("")', "f64": '__builtin_nan("")'},
@@ -180,7 +187,9 @@ METAL: Final = GpuDialect(
         types=_METAL_TYPES,
         functions=_METAL_FUNCTIONS,
         bitcasts=_HELPERS,
-        atomics={},
+        atomics={
+            (op, dtype): name for (op, dtype), name in _ATOMICS.items() if not dtype.endswith("64")
+        },
         float_suffix={"f32": "f"},
         infinity={"f32": "INFINITY"},
         not_a_number={"f32": "NAN"},

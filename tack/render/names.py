@@ -23,14 +23,19 @@ _RESERVED_START = re.compile(r"__|_[A-Z]|[0-9]|\Z")
 
 
 class Words(Container[str]):
-    """Words that are reserved, and every word in capitals: headers define macros like that."""
+    """Words that are reserved, and every word in capitals: headers define macros like that.
+
+    One that ends with an underscore, or has two of them, is a name that `Names` made.
+    """
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = frozenset(words)
 
     def __contains__(self, word: object) -> bool:
         is_macro = isinstance(word, str) and len(word) > 1 and word.isupper()
-        return word in self._words or (is_macro and not str(word).endswith("_"))
+        return word in self._words or (
+            is_macro and not str(word).endswith("_") and "__" not in str(word)
+        )
 
 
 def ascii_identifier(name: str) -> str:

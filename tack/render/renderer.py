@@ -5,13 +5,13 @@ A field arrives with its consumer. Capabilities are data; none is guessed from a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Final, Protocol
 
-from tack.ir.nodes import IRFunction
+from tack.ir.nodes import ATOMIC_DTYPES, IRFunction
 from tack.model.launch import FLAVOURS, Launch
 from tack.model.spelling import advice
 from tack.model.targets import Target
@@ -32,6 +32,9 @@ Assemble = Callable[[str, Sequence[Source]], str]
 """Lays out one file that holds a unit: its name, and the sources of its variants."""
 
 
+EVERY_ATOMIC: Final = frozenset((op, name) for op, names in ATOMIC_DTYPES.items() for name in names)
+
+
 @dataclass(frozen=True, slots=True)
 class Renderer:
     """One way to write source.
@@ -43,6 +46,8 @@ class Renderer:
     | ``suffix`` | how such files are called | `tack.aot.units`, which names them |
     | ``supported_ops`` | which of the operations that can be expanded it has, exactly | \
       `tack.passes.emulate` |
+    | ``atomics`` | the atomics that it has, (operation, name of a type) | `tack.compile`, which \
+      refuses the others |
     | ``has_local`` | whether threads find their iterations by their own numbers, where a CPU's \
       are told them | `tack.compile`, which packs the extents that they count to |
     | ``flavours`` | the entry points that a variant may have | `tack.compile.plan_launch` |
@@ -51,7 +56,8 @@ class Renderer:
     render: Render
     assemble: Assemble
     suffix: str
-    supported_ops: frozenset[str] = frozenset({"fmod", "wrap"})
+    supported_ops: frozenset[str] = frozenset({"fmod", "private atomics", "wrap"})
+    atomics: Container[tuple[str, str]] = EVERY_ATOMIC
     has_local: bool = False
     flavours: tuple[str, ...] = FLAVOURS
 

@@ -30,5 +30,33 @@ inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned int>(x))
 inline int __clzll(long long x) {
   return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64;
 }
+
+/* The threads of a block take turns at barriers only, so that nothing comes between. */
+template <typename T, typename Function>
+T tack_swapped(T* place, Function function) {
+  T old = *place;
+  *place = function(old);
+  return old;
+}
+
+#define TACK_ATOMIC(name, change)                                  \
+  template <typename T>                                            \
+  T name(T* place, T value) {                                      \
+    return tack_swapped(place, [=](T old) -> T { return change; }); \
+  }
+TACK_ATOMIC(atomicAdd, old + value)
+TACK_ATOMIC(atomicAnd, old& value)
+TACK_ATOMIC(atomicOr, old | value)
+TACK_ATOMIC(atomicXor, old ^ value)
+TACK_ATOMIC(atomicExch, value)
+TACK_ATOMIC(atomicMin, value < old ? value : old)
+TACK_ATOMIC(atomicMax, old < value ? value : old)
+#undef TACK_ATOMIC
+
+template <typename T>
+T atomicCAS(T* place, T old, T value) {
+  return tack_swapped(place, [=](T found) { return found == old ? value : found; });
+}
+
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __ffsll(long long x) { return __builtin_ffsll(x); }
