@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -40,6 +40,7 @@ __all__ = [
     "compile_nvcc",
     "compile_nvrtc",
     "compile_zig",
+    "disagreements",
     "emulated_disagreements",
 ]
 
@@ -258,11 +259,17 @@ def compile_zig(unit: Path, arch: str, output: Path) -> None:
 
 
 def emulated_disagreements(pairs: Sequence[Pair], dialect: str, folder: Path) -> dict[int, str]:
-    """The pairs whose runs in a dialect differ in bits from C, and where.
+    """The pairs whose runs in a dialect, on the CPU, differ in bits from C, and where."""
+    return disagreements(pairs, DIALECTS[dialect], lambda sources: Emulated(sources, folder))
+
+
+def disagreements(
+    pairs: Sequence[Pair], target: Target, load: Callable[[Sequence[Source]], Any]
+) -> dict[int, str]:
+    """The pairs whose runs for a target differ in bits from C, and where.
 
     Those that the target cannot compute are left out.
     """
-    target = DIALECTS[dialect]
     sources: dict[int, tuple[Source, Source]] = {}
     for number, pair in enumerate(pairs):
         variant = Variant(pair.kernel.definition, Signature.parse(pair.signature), target)
@@ -273,25 +280,25 @@ def emulated_disagreements(pairs: Sequence[Pair], dialect: str, folder: Path) ->
     assert sources, "the target computes some of them"
     toolchain, _ = toolchains()
     unique = {source.title: (source, other) for source, other in sources.values()}
-    reference = renderer_for(Target("cpu", levels()[-1]))
-    text = assemble("reference", [source for source, _ in unique.values()], reference)
-    libraries = (
-        toolchain.load(toolchain.compile(text, Target("cpu", levels()[-1]))),
-        Emulated([other for _, other in unique.values()], folder),
-    )
+    cpu = Target("cpu", levels()[-1])
+    text = assemble("reference", [source for source, _ in unique.values()], renderer_for(cpu))
+    reference = toolchain.load(toolchain.compile(text, cpu))
+    library = load([other for _, other in unique.values()])
     found: dict[int, str] = {}
-    for number, of_pair in sources.items():
+    for number, (source, other) in sources.items():
         pair = pairs[number]
-        expected = _memory_after(pair, of_pair[0], libraries[0], noalias=False)
+        expected = _memory_after(pair, source, reference, noalias=False)
         for noalias in (False, True):
-            memory = _memory_after(pair, of_pair[1], libraries[1], noalias=noalias)
+            memory = _memory_after(pair, other, library, noalias=noalias)
             differ = differences(expected, memory)
             if differ:
-                found[number] = f"{pair.signature}: c, and {dialect}:\n{differ}"
+                found[number] = f"{pair.signature}: c, and {target}:\n{differ}"
     return found
 
 
 def _memory_after(pair: Pair, source: Source, library: Any, *, noalias: bool) -> list[Any]:
     memory = pair.memory()
+    if hasattr(library, "memory"):
+        library.memory = memory
     run_kernel(pair.kernel, source, library, pair.bind(memory), noalias=noalias)
     return memory
