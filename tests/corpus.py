@@ -14,6 +14,7 @@ import numpy as np
 from generator.program import Buffer
 from twins import Pair
 
+from tack.ir.nodes import ELEMENTARY
 from tack.model.dtypes import DTYPES
 
 __all__ = ["ARITHMETIC", "CONTROL", "CORPUS", "COUNT", "edges"]
@@ -148,6 +149,28 @@ def conversions(module: ModuleType) -> Iterator[Pair]:
         yield Pair(module.convert, signature, edges(*shapes))
         shapes = [(name, (COUNT,)) for name in (source, "f64")]
         yield Pair(module.widen, f"{source}[:], f64[:]", edges(*shapes))
+
+
+# --- elementary functions ------------------------------------------------------------------------
+
+_OPERANDS = {1: "x[i]", 2: "x[i], y[i]"}
+ELEMENTARY_FUNCTIONS = "import tack\n" + "".join(
+    f"""
+@tack.kernel
+def of_{name}(x, y, out):
+    for i in range(x.shape[0]):
+        out[i] = tack.{name}({_OPERANDS[count]})
+"""
+    for name, count in ELEMENTARY.items()
+)
+
+
+def elementary(module: ModuleType) -> Iterator[Pair]:
+    for dtype in ("f32", "f64", "f16"):
+        arrays = edges(*((dtype, (COUNT,)),) * 3)
+        for name in ELEMENTARY:
+            kernel = getattr(module, f"of_{name}")
+            yield Pair(kernel, f"{dtype}[:], {dtype}[:], {dtype}[:]", arrays)
 
 
 # --- control flow --------------------------------------------------------------------------------
@@ -375,6 +398,7 @@ def overlapping(module: ModuleType) -> Iterator[Pair]:
 CORPUS: dict[str, tuple[str, Callable[[ModuleType], Iterator[Pair]]]] = {
     "arithmetic": (ARITHMETIC, arithmetic),
     "conversions": (CONVERSION, conversions),
+    "elementary": (ELEMENTARY_FUNCTIONS, elementary),
     "control": (CONTROL, control),
     "overlapping": (CONTROL, overlapping),
 }
