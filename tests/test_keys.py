@@ -270,9 +270,8 @@ def test_what_renders_is_what_builds_depend_on(tmp_path):
         "from tack.aot.inputs import generator_files\n"
         "from tack.identity import _files\n"
         "own = [m for n, m in sys.modules.items() if n.startswith('tack.') and n not in before]\n"
-        "used = {m.__file__ for m in own if not m.__name__.startswith(('tack.runtime', 'tack.aot'))}\n"
-        "used -= {m.__file__ for m in own if m.__name__.startswith('tack.backends')}\n"
-        "used -= {m.__file__ for m in own if m.__name__ in ('tack.identity', 'tack._core')}\n"
+        "apart = 'tack.runtime', 'tack.aot', 'tack.backends', 'tack.identity', 'tack._core'\n"
+        "used = {m.__file__ for m in own if not m.__name__.startswith(apart)}\n"
         "print(sorted(used - set(map(str, generator_files()))))\n"
         "print(sorted(used - {path for _, path, _ in _files()}))\n",
         encoding="utf-8",
