@@ -60,17 +60,27 @@ def fit(wanted: Polynomial) -> tuple[list[float], float]:
         grid = [z for z in reversed(grid) if abs(z) > mpf(10) ** -9]
         exact = [wanted.function(z) for z in grid]
         weights = [abs(wanted.weight(z)) for z in grid]
+        at_once = [
+            rounded(each, wanted.bits) for each in _remez(grid, exact, weights, wanted.terms)
+        ]
         values, scaled, found = exact, weights, []
         for terms in range(wanted.terms, 0, -1):
             found.append(rounded(_remez(grid, values, scaled, terms)[0], wanted.bits))
             # What is left for the others, with a factor of z taken out.
             values = [(value - found[-1]) / z for value, z in zip(values, grid, strict=True)]
             scaled = [weight * abs(z) for weight, z in zip(scaled, grid, strict=True)]
-        error = max(
-            weight * abs(_value(found, z) - value)
-            for z, value, weight in zip(grid, exact, weights, strict=True)
-        )
-        return found, float(error)
+
+        def error(coefficients: list[float]) -> float:
+            return float(
+                max(
+                    weight * abs(_value(coefficients, z) - value)
+                    for z, value, weight in zip(grid, exact, weights, strict=True)
+                )
+            )
+
+        # Where weights span many powers of ten, the later searches may lose their way.
+        best = min(found, at_once, key=error)
+        return best, error(best)
 
 
 def _value(coefficients: Sequence[Any], z: Any) -> Any:
@@ -185,7 +195,107 @@ def _arcsine(terms: int, bits: int) -> Polynomial:
     )
 
 
+_LARGEST_POWER: Final = (0.3467**2) * 1.001
+"""The square of half of ln 2, a little more: what is left of the argument of exp."""
+
+
+def _even(terms: int, bits: int) -> Polynomial:
+    """``cosh(x) = 1 + z * polynomial(z)`` where ``z = x * x``; absolute."""
+    return Polynomial(
+        lambda z: (mpmath.cosh(mpmath.sqrt(z)) - 1) / z,
+        lambda z: z,
+        0.0,
+        _LARGEST_POWER,
+        terms,
+        bits,
+    )
+
+
+def _odd(terms: int, bits: int) -> Polynomial:
+    """``sinh(x) = x + x * z * polynomial(z)`` where ``z = x * x``; absolute."""
+    return Polynomial(
+        lambda z: (mpmath.sinh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z,
+        lambda z: z * mpmath.sqrt(z),
+        0.0,
+        _LARGEST_POWER,
+        terms,
+        bits,
+    )
+
+
+def _logarithm(known: int, terms: int, bits: int) -> Polynomial:
+    """``atanh(s) = s * (1 + z / 3 + ...)`` where ``z = s * s``, after ``known`` terms; relative.
+
+    ``s`` is ``(m - 1) / (m + 1)`` of a number from sqrt(1/2) to sqrt(2).
+    """
+
+    def left(z: Any) -> Any:
+        s = mpmath.sqrt(z)
+        given = sum(z**k / (2 * k + 1) for k in range(known))
+        return (mpmath.atanh(s) / s - given) / z**known
+
+    return Polynomial(left, lambda z: z**known, 0.0, 0.02945, terms, bits)
+
+
+def _cube_root(terms: int) -> Polynomial:
+    """``cbrt(1 + z)`` from 1 to 2; relative."""
+    return Polynomial(
+        lambda z: mpmath.cbrt(1 + z), lambda z: 1 / mpmath.cbrt(1 + z), 0.0, 1.0, terms, 32
+    )
+
+
+def _error_near_zero(terms: int, bits: int) -> Polynomial:
+    """``erf(x) = x + x * (z - root) * polynomial(z)`` where ``z = x * x``, to 7/8; relative.
+
+    ``erf(x) = x`` at the square root of ``root``.
+    """
+    with mp.workdps(DIGITS):
+        root = mpmath.findroot(lambda x: mpmath.erf(x) / x - 1, 0.62) ** 2
+
+    def left(z: Any) -> Any:
+        x = mpmath.sqrt(z)
+        return (mpmath.erf(x) / x - 1) / (z - root)
+
+    return Polynomial(
+        left,
+        lambda z: (z - root) * mpmath.sqrt(z) / mpmath.erf(mpmath.sqrt(z)),
+        0.0,
+        0.766,
+        terms,
+        bits,
+    )
+
+
+def _error_tail(terms: int, bits: int) -> Polynomial:
+    """``erfc(x) = exp(-x * x) * polynomial((x - 2) / (x + 2))``, from 7/8 on; absolute."""
+
+    def argument(t: Any) -> Any:
+        return 2 * (1 + t) / (1 - t)
+
+    return Polynomial(
+        lambda t: mpmath.exp(argument(t) ** 2) * mpmath.erfc(argument(t)),
+        lambda t: mpmath.exp(-(argument(t) ** 2)),
+        -0.3914,
+        0.334 if bits == 32 else 0.5001,
+        terms,
+        bits,
+    )
+
+
 POLYNOMIALS: Final[dict[str, Polynomial]] = {
+    "exponential.EVEN[32]": _even(3, 32),
+    "exponential.EVEN[64]": _even(6, 64),
+    "exponential.ODD[32]": _odd(3, 32),
+    "exponential.ODD[64]": _odd(5, 64),
+    "logarithm.SERIES[32]": _logarithm(1, 3, 32),
+    "logarithm.SERIES[64]": _logarithm(1, 7, 64),
+    "power.SERIES[32]": _logarithm(2, 3, 32),
+    "power.SERIES[64]": _logarithm(3, 7, 64),
+    "roots.CUBE_ROOT": _cube_root(4),
+    "error_function.NEAR_ZERO[32]": _error_near_zero(6, 32),
+    "error_function.NEAR_ZERO[64]": _error_near_zero(12, 64),
+    "error_function.TAIL[32]": _error_tail(6, 32),
+    "error_function.TAIL[64]": _error_tail(14, 64),
     "trigonometric.SINE[32]": _sine(4, 32),
     "trigonometric.SINE[64]": _sine(6, 64),
     "trigonometric.COSINE[32]": _cosine(3, 32),

@@ -58,13 +58,12 @@ class Double:
         return self.high + self.low
 
 
-def double(value: int | float | tuple[float, float], like: Term) -> Double:
-    """A constant; of f32 the two halves of a Python float, of f64 two Python floats."""
-    if not isinstance(value, tuple):
-        high = constant(value, like)
-        assert isinstance(high.value, int | float)
-        value = float(high.value), float(value) - float(high.value)
-    return Double(constant(value[0], like), constant(value[1], like))
+def double(value: float | tuple[float, float], like: Term) -> Double:
+    """A constant: a Python float, or the sum of two, as two floats of the type."""
+    high, low = value if isinstance(value, tuple) else (value, 0.0)
+    top = constant(high, like)
+    assert isinstance(top.value, float)
+    return Double(top, constant((high - top.value) + low, like))
 
 
 def sum_of(a: Term, b: Number) -> Double:
