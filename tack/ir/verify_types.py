@@ -86,12 +86,17 @@ def _binary(_: IRFunction, node: IRBinOp) -> Iterator[str]:
         yield from _is(node.right, dtype, "the right operand")
     elif not _dtype(node.right).is_integer:
         yield f"the right operand is {node.right.dtype}, no integer"
-    if dtype.is_float and node.op in _INTEGERS_ONLY:
+    if dtype.is_float and node.op in _INTEGERS_ONLY and not _is_square(node):
         yield f"{node.op!r} of {dtype}"
     if dtype.is_bool and node.op not in _OF_BOOLS:
         yield f"{node.op!r} of bool"
     if node.op == "/" and not dtype.is_float:
         yield f"'/' of {dtype}"
+
+
+def _is_square(node: IRBinOp) -> bool:
+    """Whether it is the one power of floats that is no call."""
+    return node.op == "**" and isinstance(node.right, IRConstant) and node.right.value == 2
 
 
 def _unary(_: IRFunction, node: IRUnaryOp) -> Iterator[str]:

@@ -81,7 +81,6 @@ _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
 }
 _ADVICE: Final[dict[Any, str]] = {
     python.print: "print in a kernel is not built yet",
-    python.pow: "pow is not built yet; write the products out",
     python.sum: "sum is not part of the kernel language; add in a loop",
     python.range: "range() stands in the head of a for loop only",
     language.ndrange: "tack.ndrange() stands in the head of the outermost loop only",
@@ -159,6 +158,8 @@ class CallLowering(ExpressionLowering):
             return self._atomic(node, _ATOMICS[callee])
         if _known(callee, _VECTOR_FUNCTIONS):
             return self.vector_function(node, _VECTOR_FUNCTIONS[callee], self._positional(node))
+        if callee is python.pow:
+            return self._power(node)
         if callee is python.any or callee is python.all:
             return self.any_or_all(node, callee.__name__, self._positional(node))
         raise self._refuse_callee(node, callee)
@@ -261,6 +262,13 @@ class CallLowering(ExpressionLowering):
             x, low, high = args
             return IRCall("min", [self.at(node, IRCall("max", [x, low])), high])
         return IRCall(name, list(args))
+
+    def _power(self, node: ast.Call) -> Value:
+        """Python's ``pow(a, b)``, which is ``a ** b``."""
+        values = self._positional(node)
+        if len(values) != 2:
+            raise self.refuse(node, f"pow takes 2 values here, not {len(values)}")
+        return self.binary(node, ast.Pow(), *values)
 
     def _atomic(self, node: ast.Call, op: str) -> Expression:
         """``tack.atomic_<op>(array, index, ...)``: a statement of its own, for the old element."""

@@ -112,6 +112,7 @@ _FLOAT: Final[dict[str, Callable[[float, float, DType], float]]] = {
     "/": lambda a, b, dtype: float_divide(a, b),
     "//": float_floor_divide,
     "%": float_remainder,
+    "**": lambda a, b, dtype: a * a,  # of floats it is a square
 }
 
 

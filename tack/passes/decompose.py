@@ -293,6 +293,7 @@ _FLOAT: Final = {
     "+": float_hazards.add,
     "-": float_hazards.subtract,
     "//": float_hazards.float_floor_divide,
+    "**": float_hazards.square,
     "%": float_hazards.float_remainder,
 }
 

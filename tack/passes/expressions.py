@@ -28,7 +28,16 @@ from tack.ir.nodes import (
 from tack.model.dtypes import DType, bool_, f64, i64
 from tack.model.errors import CompileError
 from tack.passes import arithmetic
-from tack.passes.lattice import NEGATIVE_EXPONENT, Refusal, Rules, Type, Weak, is_float, is_integer
+from tack.passes.lattice import (
+    NEGATIVE_EXPONENT,
+    Refusal,
+    Rules,
+    Type,
+    Weak,
+    is_float,
+    is_integer,
+    is_square,
+)
 
 __all__ = ["Typed", "Typer", "UntypedNameError", "truth"]
 
@@ -163,6 +172,7 @@ class Typer:
         left, right = self.visit(node.left), self.visit(node.right)
         if (
             node.op == "**"
+            and is_integer(left.type)
             and isinstance(right.type, Weak)
             and right.type.value is not None
             and right.type.value < 0
@@ -172,7 +182,10 @@ class Typer:
         if isinstance(result, Weak) and result.value is not None:
             return self._literal(result.value)
         operands = self._at(left, left_at), self._at(right, right_at)
-        return Typed(IRBinOp(node.op, *operands, self.rules.natural(result)), result)
+        dtype = self.rules.natural(result)
+        if node.op == "**" and is_float(result) and not is_square(right.type):
+            return Typed(IRCall("pow", list(operands), dtype), result)
+        return Typed(IRBinOp(node.op, *operands, dtype), result)
 
     def _unary(self, node: IRUnaryOp) -> Typed:
         if node.op == "not":

@@ -21,7 +21,15 @@ from tack.passes.build import (
     select,
 )
 
-__all__ = ["add", "float_floor_divide", "float_remainder", "pick", "subtract", "to_integer"]
+__all__ = [
+    "add",
+    "float_floor_divide",
+    "float_remainder",
+    "pick",
+    "square",
+    "subtract",
+    "to_integer",
+]
 
 
 def float_floor_divide(a: Expression, b: Expression, hold: Hold) -> Expression:
@@ -47,6 +55,12 @@ def float_remainder(a: Expression, b: Expression, hold: Hold) -> Expression:
     rest = hold(call("fmod", a, b))
     signed = select(_signs_differ(b, rest), operate("+", rest, b), rest)
     return select(compare("!=", rest, zero), signed, call("copysign", zero, b))
+
+
+def square(a: Expression, _: Expression, hold: Hold) -> Expression:
+    """``a ** 2``, the only power of floats that is no call of pow."""
+    a = hold(a)
+    return operate("*", a, a)
 
 
 def add(a: Expression, b: Expression, hold: Hold) -> Expression:

@@ -17,7 +17,7 @@ from tack.model.dtypes import DType, bool_, f32, f64, i64, promote, u64
 from tack.model.spelling import article
 from tack.passes import arithmetic
 
-__all__ = ["Refusal", "Rules", "Type", "Weak", "is_float", "is_integer"]
+__all__ = ["Refusal", "Rules", "Type", "Weak", "is_float", "is_integer", "is_square"]
 
 
 class Refusal(Exception):
@@ -59,6 +59,11 @@ _NATURAL: Final = {True: f64, False: i64}
 def is_float(type_: Type) -> bool:
     """Whether a type is floating, weak floats included."""
     return type_.floating if isinstance(type_, Weak) else type_.is_float
+
+
+def is_square(exponent: Type) -> bool:
+    """Whether an exponent is the literal 2, so that the power is a product."""
+    return isinstance(exponent, Weak) and exponent.value == 2
 
 
 def is_integer(type_: Type) -> bool:
@@ -139,6 +144,8 @@ class Rules:
 
     def binary(self, op: str, a: Type, b: Type) -> tuple[Type, Type, Type]:
         """The types of left operand, right operand and result of ``a op b``."""
+        if op == "**" and (is_float(a) or is_float(b)):
+            return self._float_power(a, b)
         if isinstance(a, Weak) and isinstance(b, Weak):
             result: Type = self._weak_binary(op, a, b)
             return result, result, result
@@ -154,6 +161,15 @@ class Rules:
             common = f32
         else:
             common = _numeric(self.meet(a, b))
+        return common, common, common
+
+    def _float_power(self, a: Type, b: Type) -> tuple[Type, Type, Type]:
+        """``a ** b`` of floats; of a square the exponent stays the literal 2."""
+        if is_square(b):
+            return a, b, a
+        common = self.meet(a, b)
+        if isinstance(a, Weak) and isinstance(b, Weak):
+            common = Weak(True, literal=a.literal and b.literal)
         return common, common, common
 
     def _weak_binary(self, op: str, a: Weak, b: Weak) -> Weak:
@@ -175,12 +191,10 @@ class Rules:
     def _integers(self, op: str, a: Type, b: Type) -> None:
         for type_ in (a, b):
             if is_float(type_):
-                advice = (
-                    "float powers are not built yet; write x * x, or tack.sqrt(x)"
-                    if op == "**"
-                    else "cast it: int(...), or to an integer type"
+                raise Refusal(
+                    f"{op!r} takes integers, not {_article(type_)}; cast it: int(...), or to an "
+                    "integer type"
                 )
-                raise Refusal(f"{op!r} takes integers, not {_article(type_)}; {advice}")
 
     def unary(self, op: str, a: Type) -> Type:
         """The type of ``-a`` or ``~a``, at which the operand is taken too."""
