@@ -15,6 +15,7 @@ __all__ = ["EXACT", "error", "near_quarter_turns"]
 
 EXACT: Final[dict[str, Callable[..., Any]]] = {
     name: {
+        "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
         "exp2": lambda x: mpf(2) ** x,
         "log2": lambda x: mpmath.log(x, 2),
         "pow": mpmath.power,

@@ -131,6 +131,7 @@ FLOAT: dict[str, Callable[[Any, Any], Any]] = {
     "/": lambda a, b: a / b,
     "//": float_floor_divide,
     "%": float_remainder,
+    "**": lambda a, _: a * a,  # the exponent is the literal 2
 }
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {

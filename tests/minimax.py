@@ -119,6 +119,14 @@ def _remez(grid: list[Any], values: list[Any], weights: list[Any], terms: int) -
     return best
 
 
+def _value(coefficients: Sequence[Any], z: Any) -> Any:
+    """The polynomial with these coefficients, lowest first."""
+    total = mpf(0)
+    for each in reversed(coefficients):
+        total = total * z + each
+    return total
+
+
 def _extrema(errors: Sequence[Any], count: int) -> list[int]:
     """Where the error is greatest, with signs in turn: ``count`` places in order, if there are."""
     places: list[int] = []

@@ -23,6 +23,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "in_three",
     "raised",
     "reduced",
 ]
@@ -95,17 +96,12 @@ def expm1(x: Term) -> Term:
     """E to the power of x, less 1, which keeps the digits next to 0."""
     bits = x.dtype.bits
     n, r = reduced(between(x, -20.0 if bits == 32 else -40.0, HIGHEST[bits]))
-    # The square is the greatest of the terms that are rounded, and here it may be as great as the
-    # result: so that it is added exactly.
-    square = product(r.high, r.high)
-    z = square.high
-    rest = z * z * polynomial(EVEN[bits][1:], z) + r.low * r.high + 0.5 * square.low
-    odd = r.high * z * polynomial(ODD[bits], z) + r.low
+    half_square, even, odd = in_three(r)
     # Two to the power of -n, which is too small to be seen where n is large.
     one = sum_of(constant(1.0, x), -power_of_two(-integer(at_most(n, 60.0))))
     linear = sum_of(one.high, r.high)
-    total = quick_sum(linear.high, 0.5 * z)
-    value = total.high + (total.low + (linear.low + (one.low + (rest + odd))))
+    total = quick_sum(linear.high, half_square)
+    value = total.high + (total.low + (linear.low + (one.low + (even + odd))))
     return select(x.differs(x), x, copysign(scaled(value, integer(n)), x))
 
 
@@ -136,3 +132,16 @@ def even_and_odd(r: Double) -> tuple[Term, Term]:
     even = z * polynomial(EVEN[bits], z) + r.low * r.high
     odd = r.high * z * polynomial(ODD[bits], z) + r.low
     return even, odd
+
+
+def in_three(r: Double) -> tuple[Term, Term, Term]:
+    """`even_and_odd`, where the first, ``z / 2``, of the even terms stands alone.
+
+    It is the greatest of those that are rounded, so that it is worth adding without error.
+    """
+    bits = r.high.dtype.bits
+    square = product(r.high, r.high)
+    z = square.high
+    even = z * z * polynomial(EVEN[bits][1:], z) + r.low * r.high + 0.5 * square.low
+    odd = r.high * z * polynomial(ODD[bits], z) + r.low
+    return 0.5 * z, even, odd

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tack.elementary.exponential import at_most, even_and_odd, reduced
+from tack.elementary.exponential import at_most, in_three, reduced
 from tack.elementary.parts import between, power_of_two, scaled
 from tack.elementary.precise import Double, quick_sum
 from tack.elementary.term import Term, absolute, constant, copysign, integer, select
@@ -50,16 +50,19 @@ def tanh(x: Term) -> Term:
 def _both(x: Term, highest: float) -> tuple[Term, Double, Double]:
     """``(n, s, c)`` where sinh and cosh of x, not below 0, are ``s`` and ``c`` times 2^(n-1)."""
     n, r = reduced(between(x, 0.0, highest))
-    even, odd = even_and_odd(r)
-    one = constant(1.0, x)
+    half_square, even, odd = in_three(r)
     root = power_of_two(-integer(at_most(n, 40.0)))
     t = root * root
-    return n, _sum(one, r.high, -t, even, odd), _sum(one, r.high, t, even, odd)
 
+    def total(t: Term) -> Double:
+        """``exp(r) + t * exp(-r)``."""
+        one = constant(1.0, x)
+        plain, linear = quick_sum(one, t), quick_sum(r.high, -(t * r.high))
+        square = quick_sum(half_square, t * half_square)
+        first = quick_sum(plain.high, linear.high)
+        second = quick_sum(first.high, square.high)
+        small = (one + t) * even + (one - t) * odd
+        low = first.low + second.low + (plain.low + linear.low + square.low)
+        return quick_sum(second.high, low + small)
 
-def _sum(one: Term, r: Term, t: Term, even: Term, odd: Term) -> Double:
-    """``exp(r) + t * exp(-r)``, where what is below ``1 + r`` is in ``even`` and ``odd``."""
-    plain, linear = quick_sum(one, t), quick_sum(r, -(t * r))
-    total = quick_sum(plain.high, linear.high)
-    small = (one + t) * even + (one - t) * odd
-    return quick_sum(total.high, total.low + (plain.low + linear.low + small))
+    return n, total(-t), total(t)

@@ -1,6 +1,7 @@
 """Elementary functions of the kernel language, as plain Python over NumPy: the bits of a kernel.
 
-Integers count as f32, as in a kernel; a Python float is a double. f16 and bf16 are computed as f32
+Integers count as f32, as in a kernel; Python numbers take the type of what they meet, and a Python
+float that meets nothing is a double. f16 and bf16 are computed as f32
 and rounded. How far each function is from the exact value at most is told in docs/arithmetic.md.
 """
 
@@ -280,9 +281,12 @@ def _apply(name: str, *args: Any) -> Any:
 
     from tack.elementary.evaluate import evaluate
 
-    dtype = np.result_type(*(each if hasattr(each, "dtype") else type(each) for each in args))
-    if dtype.kind in "biu":
-        dtype = np.dtype(np.float32)
+    typed = [each.dtype for each in args if hasattr(each, "dtype")]
+    floats = [dtype for dtype in typed if dtype.kind not in "biu"]
+    if not floats:
+        literal = not typed and any(isinstance(each, float) for each in args)
+        floats = [np.dtype(np.float64 if literal else np.float32)]
+    dtype = np.result_type(*floats)
     wide = f64 if dtype == np.float64 else f32
     numbers = [np.asarray(each).astype(f"f{wide.itemsize}")[()] for each in args]
     result = evaluate(formula_of(name, wide), *numbers)

@@ -72,6 +72,7 @@ class Expressions:
                 (self._mixed_f, 1),
                 (self._rounded_f, 2),
                 (self._root_f, 1),
+                (self._square_f, 1),
                 (self._fma_f, 2),
                 (self._mix_f, 1),
                 (self._copysign_f, 1),
@@ -389,6 +390,9 @@ class Expressions:
 
     def _root_f(self, scope: Scope, depth: int) -> Term:
         return Term(f"tack.sqrt({self.strong('F', scope, depth).text})")
+
+    def _square_f(self, scope: Scope, depth: int) -> Term:
+        return Term(f"({self.strong('F', scope, depth).text} ** 2)")
 
     def _fma_f(self, scope: Scope, depth: int) -> Term:
         left, middle = self._pair("F", scope, depth)

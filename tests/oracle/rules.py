@@ -106,6 +106,14 @@ def _bitwise(a: Type, b: Type) -> Typed:
     return _same(promote(a, b))
 
 
+def is_square(op: str, a: Type, b: Type) -> bool:
+    """Whether it is a float to the power of the literal 2, which is a product.
+
+    Other powers of floats have no exact value; what they give is tested elsewhere.
+    """
+    return op == "**" and is_float(a) and isinstance(b, WeakInt) and b == WeakInt(2, 2, True)
+
+
 def _keep_left(a: Type, b: Type) -> Typed:
     """Shifts and powers: the left type, whatever the right one is."""
     if not (is_integer(a) and is_integer(b)):
@@ -132,6 +140,8 @@ def binary(op: str, a: Type, b: Type) -> Typed:
     Two weak integers give one whose range is not known here: whoever has the two literals
     narrows it.
     """
+    if is_square(op, a, b):
+        return _same(a)
     if is_weak(a) and is_weak(b):
         floating = op == "/" or is_float(a) or is_float(b)
         if floating and op not in ("+", "-", "*", "/", "//", "%"):

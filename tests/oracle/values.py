@@ -61,6 +61,7 @@ _FLOAT: dict[str, Callable[[Any, Any], Any]] = {
     "/": numbers.fdiv,
     "//": numbers.float_floordiv,
     "%": numbers.float_mod,
+    "**": lambda a, _: a * a,
 }
 
 
@@ -137,7 +138,7 @@ def cast(t: Dtype, operand: Any) -> Value:
 
 def _binary(op: str, left: Any, right: Any) -> Value:
     a, b = lift(left), lift(right)
-    if op == "**" and is_known(b.type) and b.payload < 0:
+    if op == "**" and is_known(b.type) and b.payload < 0 and not is_float(a.type):
         raise OracleRefused("a negative literal exponent")
     result, operand = rules.binary(op, a.type, b.type)
     if isinstance(operand, WeakInt):
