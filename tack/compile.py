@@ -15,7 +15,7 @@ from tack.ir.verify import verify_ir
 from tack.model.capabilities import capabilities_of
 from tack.model.errors import TOO_DEEP, CompileError, UnsupportedError
 from tack.model.keys import digest, source_key
-from tack.model.launch import FLAVOURS, MAX_SLOTS, Launch
+from tack.model.launch import MAX_SLOTS, Launch
 from tack.model.variant import Variant
 from tack.passes.host import host_program
 from tack.passes.pack import Layout, pack
@@ -73,7 +73,7 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
     layout = pack(function, every_loop=renderer.has_local)
     verify_ir(function, "packed")
     symbol = symbol_of(variant)
-    launch = plan_launch(function, kernel_loop(function).extents, layout, symbol, renderer.flavours)
+    launch = plan_launch(function, kernel_loop(function).extents, layout, symbol, renderer)
     text = renderer.render(function, launch, symbol)
     fingerprint = definition.fingerprint(variant.signature)
     key = source_key(fingerprint.digest, variant.signature, variant.options)
@@ -120,12 +120,12 @@ def plan_launch(
     extents: Sequence[Expression],
     layout: Layout,
     symbol: str,
-    flavours: Sequence[str] = FLAVOURS,
+    renderer: Renderer,
 ) -> Launch:
     """The launch plan of a packed kernel.
 
     A ``noalias`` entry exists where the kernel writes an array while it uses another one, if that
-    is among the ``flavours`` of the renderer.
+    is among the renderer's flavours.
     """
     if len(layout.slots) > MAX_SLOTS:
         raise function.positions.refuse(
@@ -133,15 +133,15 @@ def plan_launch(
             f"a launch passes {MAX_SLOTS} values at most, and the pointers, extents, strides and "
             f"scalars of this kernel are {len(layout.slots)}; make two kernels of it",
         )
-    pointers = [slot for slot in layout.slots if slot[0] == "pointer"]
-    if not (layout.written and len(pointers) > 1):
-        flavours = ("general",)
+    pointers = tuple(slot[1] for slot in layout.slots if slot[0] == "pointer")
+    has_others = bool(layout.written) and len(pointers) > 1
+    flavours = renderer.flavours if has_others else renderer.flavours[:1]
     return Launch(
         slots=layout.slots,
         host=host_program(function, extents, layout),
         loops=layout.loops,
         written=layout.written,
-        aligned=layout.aligned,
+        aligned=layout.aligned if renderer.unaligned else pointers,
         entries=tuple((flavour, f"{symbol}_{flavour}") for flavour in flavours),
     )
 

@@ -72,8 +72,8 @@ class Launch(Record):
     ``slots[k]`` says what slot ``k`` holds: ``("pointer", p)``, ``("extent", p, axis)``,
     ``("stride", p, axis)`` in bytes, ``("scalar", p, dtype)`` or ``("loop", d)``. ``host`` computes
     the extents of the ``loops`` parallel loops. ``written`` are the parameters that the kernel
-    stores to, ``aligned`` those whose elements it changes in one step, so that each must lie at a
-    multiple of its size. ``entries`` maps a flavour to its symbol.
+    stores to, ``aligned`` those whose elements must each lie at a multiple of its size: it changes
+    them in one step, or its target reads no others. ``entries`` maps a flavour to its symbol.
     """
 
     slots: tuple[Slot, ...]

@@ -73,6 +73,7 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
         supported_ops=dialect.supported,
         atomics=frozenset(dialect.language.atomics),
         has_local=True,
+        unaligned=False,
         flavours=dialect.flavours,
     )
 

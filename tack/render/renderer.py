@@ -50,6 +50,8 @@ class Renderer:
       refuses the others |
     | ``has_local`` | whether threads find their iterations by their own numbers, where a CPU's \
       are told them | `tack.compile`, which packs the extents that they count to |
+    | ``unaligned`` | whether elements may lie at any address; else the launcher refuses arrays \
+      that do | `tack.compile.plan_launch` |
     | ``flavours`` | the entry points that a variant may have | `tack.compile.plan_launch` |
     """
 
@@ -59,6 +61,7 @@ class Renderer:
     supported_ops: frozenset[str] = frozenset({"fmod", "private atomics", "wrap"})
     atomics: Container[tuple[str, str]] = EVERY_ATOMIC
     has_local: bool = False
+    unaligned: bool = True
     flavours: tuple[str, ...] = FLAVOURS
 
 

@@ -39,9 +39,9 @@ T tack_swapped(T* place, Function function) {
   return old;
 }
 
-#define TACK_ATOMIC(name, change)                                  \
-  template <typename T>                                            \
-  T name(T* place, T value) {                                      \
+#define TACK_ATOMIC(name, change)                                   \
+  template <typename T>                                             \
+  T name(T* place, T value) {                                       \
     return tack_swapped(place, [=](T old) -> T { return change; }); \
   }
 TACK_ATOMIC(atomicAdd, old + value)

@@ -23,9 +23,8 @@ void call(void (*entry)(Parameters...), void* const* parameters, std::index_sequ
 /* As cuLaunchKernel: one pointer to the value of each parameter. */
 template <typename... Parameters>
 void launch(int axes, void (*entry)(Parameters...), void* const* parameters) {
-  run_grid(grid_of(axes), block_of(axes), [&] {
-    call(entry, parameters, std::index_sequence_for<Parameters...>());
-  });
+  run_grid(grid_of(axes), block_of(axes),
+           [&] { call(entry, parameters, std::index_sequence_for<Parameters...>()); });
 }
 
 }  // namespace tack_emulation

@@ -1,5 +1,6 @@
-/* Runs the threads of a GPU's blocks on one thread of a CPU: each is a fiber, and a barrier lets the
- * others run up to theirs. A block in which some threads wait and others have ended is an error.
+/* Runs the threads of a GPU's blocks on one thread of a CPU: each is a fiber, and a barrier lets
+ * the others run up to theirs. A block in which some threads wait and others have ended is an
+ * error.
  */
 #pragma once
 

@@ -6,9 +6,11 @@
 #define __shared__ __attribute__((shared))
 #define __launch_bounds__(threads) __attribute__((launch_bounds(threads)))
 
-#define TACK_AXIS(axis, builtin)                                         \
-  __declspec(property(get = get_##axis)) unsigned int axis;              \
-  static inline __device__ __attribute__((always_inline)) unsigned int get_##axis() { return builtin; }
+#define TACK_AXIS(axis, builtin)                                                      \
+  __declspec(property(get = get_##axis)) unsigned int axis;                           \
+  static inline __device__ __attribute__((always_inline)) unsigned int get_##axis() { \
+    return builtin;                                                                   \
+  }
 
 struct tack_thread_index {
   TACK_AXIS(x, __builtin_amdgcn_workitem_id_x())
