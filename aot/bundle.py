@@ -7,7 +7,6 @@ that it exports and the libraries that it needs. Whatever does not fit fails the
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,14 +45,10 @@ def make_bundle(record: Bundle, toolchain: Mapping[str, str], folder: Path) -> B
 def read_bundle(path: Path) -> Bundle:
     """The bundle or record at ``path``; `BundleError` for anything else."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except OSError as error:
         raise BundleError(f"{path}: the bundle cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise BundleError(
-            f"{path}: the bundle is damaged or truncated: it is not JSON ({error})"
-        ) from None
-    return Bundle.from_json(data, str(path))
+    return Bundle.read(content, str(path))
 
 
 def _read_back(record: Bundle, artifact: Artifact, folder: Path) -> Artifact:

@@ -5,7 +5,6 @@ No kernel runs, no device is asked, nothing is written.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import traceback
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from tack.lang.definition import Annotation, FunctionDefinition, KernelDefinitio
 from tack.lang.lower import check_parameter
 from tack.model.errors import CompileError, ManifestError
 from tack.model.signature import ArraySpec, PlainSpec, Signature, TemplateSpec
+from tack.model.spelling import nearest
 
 __all__ = ["Instantiation", "enumerate_kernels"]
 
@@ -71,9 +71,9 @@ def _find(manifest: Manifest, kernel: ListedKernel, tree: SourceTree) -> KernelD
     walked = kernel.module
     for attribute in kernel.qualname.split("."):
         if not hasattr(value, attribute):
-            near = difflib.get_close_matches(attribute, _kernel_names(value), n=1, cutoff=0.5)
+            near = nearest(attribute, _kernel_names(value))
             advice = (
-                f"did you mean {kernel.module}:{near[0]}?"
+                f"did you mean {kernel.module}:{near}?"
                 if near
                 else f"its kernels are {', '.join(_kernel_names(value)) or 'none'}"
             )
@@ -107,8 +107,8 @@ def _import(manifest: Manifest, kernel: ListedKernel, tree: SourceTree) -> objec
     except ModuleNotFoundError as error:
         if error.name is None or not f"{kernel.module}.".startswith(f"{error.name}."):
             raise _broken(manifest, place, kernel, tree, error) from error
-        near = difflib.get_close_matches(kernel.module, _module_names(tree), n=1)
-        advice = f"did you mean {near[0]}:{kernel.qualname}?" if near else "is it spelt right?"
+        near = nearest(kernel.module, _module_names(tree))
+        advice = f"did you mean {near}:{kernel.qualname}?" if near else "is it spelt right?"
         raise manifest.refuse(
             place, f"{kernel.name!r}: there is no module {error.name!r} in {tree.root}; {advice}"
         ) from None

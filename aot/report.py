@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -119,14 +118,7 @@ def _zip_reader(wheel: zipfile.ZipFile, names: set[str], root: str) -> _Read:
 
 def _inspect(place: str, folder: str, read: _Read) -> Inspection:
     """The bundle in ``folder``; ``read`` takes paths below what holds it: the package's folder."""
-    content = read(f"{folder}/{MANIFEST}")
-    try:
-        data = json.loads(content or b"")
-    except (ValueError, RecursionError) as error:
-        raise BundleError(
-            f"{place}: the bundle is damaged or truncated: it is not JSON ({error})"
-        ) from None
-    bundle = Bundle.from_json(data, place)
+    bundle = Bundle.read(read(f"{folder}/{MANIFEST}") or b"", place)
     libraries = tuple(_check_library(a, read(f"{folder}/{a.path}")) for a in bundle.artifacts)
     return Inspection(place, bundle, libraries, tuple(_check_modules(bundle, read)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import Protocol
 
 from tack import _core
 from tack.model.bundle import Artifact
@@ -11,11 +12,19 @@ from tack.model.keys import sha256
 from tack.model.locks import fork_safe_lock
 from tack.model.targets import CPU_LEVELS, Target
 
-__all__ = ["LoadError", "best_level", "load", "unfit"]
+__all__ = ["LoadError", "LoadedLibrary", "best_level", "load", "unfit"]
 
 
 class LoadError(Exception):
     """Why a library cannot be loaded; its words become a candidate's reason."""
+
+
+class LoadedLibrary(Protocol):
+    """Kernels in memory, for as long as the process lives."""
+
+    def symbol(self, name: str) -> int:
+        """The address of a function; ``AttributeError`` if there is none of that name."""
+        ...
 
 
 _loaded: dict[tuple[str, str], _core.Library] = {}

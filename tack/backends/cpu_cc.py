@@ -62,7 +62,6 @@ class CCompiler(Record):
     version: str
 
     dialect = "c"
-    suffix = ".so"
 
     def __str__(self) -> str:
         return self.version

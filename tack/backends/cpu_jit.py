@@ -10,18 +10,11 @@ import functools
 from importlib.util import find_spec
 from typing import Protocol
 
+from tack.backends.cpu import LoadedLibrary
 from tack.model.errors import ToolchainError
 from tack.model.targets import Target
 
-__all__ = ["LoadedLibrary", "Toolchain", "toolchain"]
-
-
-class LoadedLibrary(Protocol):
-    """Kernels in memory, for as long as the process lives."""
-
-    def symbol(self, name: str) -> int:
-        """The address of a function; ``AttributeError`` if there is none of that name."""
-        ...
+__all__ = ["Toolchain", "toolchain"]
 
 
 class Toolchain(Protocol):
@@ -33,11 +26,6 @@ class Toolchain(Protocol):
     @property
     def dialect(self) -> str:
         """What it compiles: ``renderer_for(target, toolchain.dialect)`` writes it."""
-        ...
-
-    @property
-    def suffix(self) -> str:
-        """How a file with a compile is called, such as ``".so"``."""
         ...
 
     def identity(self) -> str:

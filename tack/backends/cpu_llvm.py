@@ -47,7 +47,6 @@ class LlvmCompiler(Record):
     version: str
 
     dialect = "llvm"
-    suffix = ".o"
 
     def __str__(self) -> str:
         return self.version

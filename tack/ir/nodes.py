@@ -65,6 +65,7 @@ __all__ = [
     "LocalArray",
     "Statement",
     "WeakLocal",
+    "dtype_of",
 ]
 
 PYTHON_BINARY: Final = frozenset({"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"})
@@ -169,6 +170,12 @@ class Expression(IRNode):
 
     __slots__ = ()
     dtype: DType | None
+
+
+def dtype_of(node: Expression) -> DType:
+    """The dtype that every expression has from the typed stage on."""
+    assert node.dtype is not None
+    return node.dtype
 
 
 class Statement(IRNode):

@@ -34,6 +34,7 @@ from tack.ir.nodes import (
     IRTripCount,
     IRUnaryOp,
     IRWhile,
+    dtype_of,
 )
 from tack.model.dtypes import DType, bool_, i64, round_float
 
@@ -55,14 +56,8 @@ def _is(node: Expression, dtype: DType, what: str) -> Iterator[str]:
         yield f"{what} is {node.dtype}, not {dtype}"
 
 
-def _dtype(node: Expression) -> DType:
-    """A dtype that was seen to be there."""
-    assert node.dtype is not None
-    return node.dtype
-
-
 def _constant(_: IRFunction, node: IRConstant) -> Iterator[str]:
-    dtype, value = _dtype(node), node.value
+    dtype, value = dtype_of(node), node.value
     expected = bool if dtype.is_bool else float if dtype.is_float else int
     if type(value) is not expected:
         yield f"a constant of {dtype} holds {type(value).__name__}"
@@ -80,11 +75,11 @@ def _name(function: IRFunction, node: IRName) -> Iterator[str]:
 
 
 def _binary(_: IRFunction, node: IRBinOp) -> Iterator[str]:
-    dtype = _dtype(node)
+    dtype = dtype_of(node)
     yield from _is(node.left, dtype, "the left operand")
     if node.op not in _COUNTED:
         yield from _is(node.right, dtype, "the right operand")
-    elif not _dtype(node.right).is_integer:
+    elif not dtype_of(node.right).is_integer:
         yield f"the right operand is {node.right.dtype}, no integer"
     if dtype.is_float and node.op in _INTEGERS_ONLY and not _is_square(node):
         yield f"{node.op!r} of {dtype}"
@@ -100,7 +95,7 @@ def _is_square(node: IRBinOp) -> bool:
 
 
 def _unary(_: IRFunction, node: IRUnaryOp) -> Iterator[str]:
-    dtype = _dtype(node)
+    dtype = dtype_of(node)
     yield from _is(node.operand, dtype, "the operand")
     if (node.op == "not") != dtype.is_bool:
         yield f"{node.op!r} of {dtype}"
@@ -127,7 +122,7 @@ def _choice(_: IRFunction, node: IRIfExp) -> Iterator[str]:
 
 
 def _call(_: IRFunction, node: IRCall) -> Iterator[str]:
-    dtype = _dtype(node.args[0])
+    dtype = dtype_of(node.args[0])
     for number, arg in enumerate(node.args):
         yield from _is(arg, dtype, f"operand {number}")
     yield from _is(node, bool_ if node.function in PREDICATES else dtype, node.function)
@@ -140,12 +135,12 @@ def _call(_: IRFunction, node: IRCall) -> Iterator[str]:
 
 
 def _cast(_: IRFunction, node: IRCast) -> Iterator[str]:
-    if _dtype(node).is_bool:
+    if dtype_of(node).is_bool:
         yield "a cast to bool, which is a comparison with zero"
 
 
 def _bitcast(_: IRFunction, node: IRBitcast) -> Iterator[str]:
-    if _dtype(node).bits != _dtype(node.value).bits:
+    if dtype_of(node).bits != dtype_of(node.value).bits:
         yield f"the bits of {node.value.dtype} as {node.dtype}"
 
 

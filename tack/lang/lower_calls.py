@@ -371,12 +371,12 @@ class CallLowering(ExpressionLowering):
         outer_loops, self.loops = self.loops, []
         self.active.append(callee)
         try:
-            return self.function_body(node, frame)
+            return self.function_body(frame)
         finally:
             self.active.pop()
             self.frame, self.loops = outer, outer_loops
 
-    def function_body(self, node: ast.Call, frame: Frame) -> list[Value]:
+    def function_body(self, frame: Frame) -> list[Value]:
         """Lowers the body of an inlined function."""
         raise NotImplementedError
 

@@ -355,7 +355,7 @@ class StatementLowering(CallLowering):
 
     # returns of inlined functions
 
-    def function_body(self, node: ast.Call, frame: Frame) -> list[Value]:
+    def function_body(self, frame: Frame) -> list[Value]:
         """Emits the body of the inlined function ``frame`` and gives its results."""
         statements = frame.definition.source.node.body
         last, entered = statements[-1], self.assigned

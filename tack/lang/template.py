@@ -170,11 +170,6 @@ def class_value(cls: type, name: str) -> Any:
     return MISSING
 
 
-def class_has(cls: type, name: str) -> bool:
-    """Whether a class has ``name`` along its MRO."""
-    return class_value(cls, name) is not MISSING
-
-
 def _is_number(value: object) -> bool:
     return plain_number(value) is not None
 

@@ -27,6 +27,7 @@ __all__ = [
     "KernelEntry",
     "Skipped",
     "VariantEntry",
+    "document",
 ]
 
 BUNDLE_SCHEMA: Final = 1
@@ -126,6 +127,11 @@ class Bundle(Record):
         }
 
     @classmethod
+    def read(cls, content: bytes, place: str) -> Bundle:
+        """The bundle whose manifest, at ``place``, has ``content``; `BundleError` if it is none."""
+        return cls.from_json(document(content, place), place)
+
+    @classmethod
     def from_json(cls, data: object, place: str) -> Bundle:
         """The bundle in ``data``, which was read from ``place``; `BundleError` if it is none."""
         reader = _Reader(place)
@@ -148,6 +154,25 @@ class Bundle(Record):
         )
         reader.check_references(bundle)
         return bundle
+
+
+def document(content: bytes, place: str) -> dict[str, Any]:
+    """The JSON object in a manifest; `BundleError` where ``content`` is none.
+
+    For `Bundle.from_json`; whoever needs only some of its kernels drops the others between.
+    """
+    import json
+
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(
+            f"{place}: the bundle is damaged or truncated: it is not JSON ({error}); reinstall or "
+            "rebuild the package"
+        ) from None
+    if not isinstance(data, dict):
+        raise BundleError(f"{place}: the bundle is damaged: the document is not an object")
+    return data
 
 
 def _dump(value: Any) -> Any:

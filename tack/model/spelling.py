@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["advice", "article"]
+__all__ = ["advice", "article", "nearest"]
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known spelling that ``word`` may have meant, or None."""
+    import difflib  # needed only where something is wrong
+
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
 
 
 def advice(word: str, known: Iterable[str]) -> str:
@@ -13,11 +20,9 @@ def advice(word: str, known: Iterable[str]) -> str:
     >>> advice("f23", ["f32", "f64"])
     "did you mean 'f32'?"
     """
-    import difflib  # needed only where something is wrong
-
     words = list(known)
-    near = difflib.get_close_matches(word, words, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(words)}"
+    near = nearest(word, words)
+    return f"did you mean {near!r}?" if near else f"known are {', '.join(words)}"
 
 
 def article(word: str) -> str:

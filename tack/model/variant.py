@@ -77,11 +77,6 @@ class Candidate(Record):
     reason: str
     jit: bool = False
 
-    @property
-    def variant(self) -> str:
-        """The variant as text."""
-        return f"{self.kernel}({self.signature}) for {self.target}"
-
     def __str__(self) -> str:
         mark = "taken" if self.accepted else "refused"
         compiled = ", compiled at the call" if self.jit else ""

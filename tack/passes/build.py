@@ -16,6 +16,7 @@ from tack.ir.nodes import (
     IRIfExp,
     IRUnaryOp,
     LocalArray,
+    dtype_of,
 )
 from tack.model.dtypes import DType, bool_
 from tack.passes import arithmetic
@@ -41,12 +42,6 @@ __all__ = [
 
 Hold = Callable[[Expression], Expression]
 """Evaluates an expression once, now, and gives what reads its value."""
-
-
-def dtype_of(node: Expression) -> DType:
-    """The dtype of a typed expression."""
-    assert node.dtype is not None
-    return node.dtype
 
 
 def literal(node: Expression) -> int | None:

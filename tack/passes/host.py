@@ -26,9 +26,10 @@ from tack.ir.nodes import (
     IRNode,
     IRTripCount,
     IRUnaryOp,
+    dtype_of,
 )
 from tack.ir.traversal import kernel_loop
-from tack.model.dtypes import DType, i64
+from tack.model.dtypes import i64
 from tack.model.errors import CompileError
 from tack.model.launch import HostOp
 from tack.passes.pack import Layout
@@ -95,7 +96,7 @@ class _Host:
         yield ("const", i64.wrap(int(node.value)))
 
     def name(self, node: IRName) -> Iterator[HostOp]:
-        dtype = _dtype(node)
+        dtype = dtype_of(node)
         slot = self.layout.position("scalar", self.numbers[node.name], dtype.name)
         yield ("slot", slot, dtype.name)
 
@@ -109,7 +110,7 @@ class _Host:
             return
         yield from self.push(node.left)
         yield from self.push(node.right)
-        yield (_BINARY[node.op], _dtype(node).name)
+        yield (_BINARY[node.op], dtype_of(node).name)
 
     def power(self, node: IRBinOp | IRBoolOp) -> Iterator[HostOp]:
         """A literal power, multiplied out."""
@@ -122,18 +123,18 @@ class _Host:
         yield ("const", 1)
         for _ in range(int(exponent)):
             yield from self.push(node.left)
-            yield ("mul", _dtype(node).name)
+            yield ("mul", dtype_of(node).name)
 
     def compare(self, node: IRCompare) -> Iterator[HostOp]:
         mirrored = node.op in _MIRRORED
         first, second = (node.right, node.left) if mirrored else (node.left, node.right)
         yield from self.push(first)
         yield from self.push(second)
-        yield (_COMPARE[_MIRRORED.get(node.op, node.op)], _dtype(node.left).name)
+        yield (_COMPARE[_MIRRORED.get(node.op, node.op)], dtype_of(node.left).name)
 
     def unary(self, node: IRUnaryOp) -> Iterator[HostOp]:
         yield from self.push(node.operand)
-        dtype = _dtype(node).name
+        dtype = dtype_of(node).name
         yield ("not",) if node.op == "not" else ({"-": "neg", "~": "invert"}[node.op], dtype)
 
     def conditional(self, node: IRIfExp) -> Iterator[HostOp]:
@@ -149,11 +150,11 @@ class _Host:
             )
         for argument in node.args:
             yield from self.push(argument)
-        yield (node.function, _dtype(node).name)
+        yield (node.function, dtype_of(node).name)
 
     def cast(self, node: IRCast) -> Iterator[HostOp]:
         yield from self.push(node.value)
-        yield ("cast", _dtype(node).name)
+        yield ("cast", dtype_of(node).name)
 
     def trip_count(self, node: IRTripCount) -> Iterator[HostOp]:
         for part in (node.start, node.end, node.step):
@@ -174,10 +175,3 @@ _TRANSLATORS: Final[dict[type[Expression], Callable[[_Host, Any], Iterator[HostO
     IRCast: _Host.cast,
     IRTripCount: _Host.trip_count,
 }
-
-
-def _dtype(node: Expression) -> DType:
-    """The dtype that every expression has from the typed stage on."""
-    if node.dtype is None:
-        raise TypeError(f"{type(node).__name__} has no dtype")
-    return node.dtype

@@ -12,9 +12,9 @@ from tack.lang.array import ArrayOf
 from tack.lang.definition import Annotation, KernelDefinition
 from tack.model.dtypes import DType
 from tack.model.spelling import article
-from tack.model.vectors import VectorType, component_names
+from tack.model.vectors import VectorType
 
-__all__ = ["annotations_of", "flat_names", "grouped", "numbers_of"]
+__all__ = ["annotations_of", "grouped", "numbers_of"]
 
 
 def annotations_of(definition: KernelDefinition) -> tuple[Annotation | None, ...]:
@@ -72,17 +72,3 @@ def grouped(definition: KernelDefinition, args: Sequence[Any]) -> tuple[Any, ...
         else next(rest)
         for annotation in annotations_of(definition)
     )
-
-
-def flat_names(definition: KernelDefinition) -> list[str]:
-    """The names of what a compiled kernel is passed."""
-    names: list[str] = []
-    for name, annotation in zip(definition.parameters, annotations_of(definition), strict=True):
-        names.extend(_parts(name, annotation))
-    return names
-
-
-def _parts(name: str, annotation: Annotation | None) -> Sequence[str]:
-    if isinstance(annotation, VectorType):
-        return component_names(name, annotation.shape)
-    return (name,)

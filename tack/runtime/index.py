@@ -8,7 +8,7 @@ from typing import Any
 
 from tack.lang.definition import KernelDefinition
 from tack.model.abi import ABI
-from tack.model.bundle import FOLDER, MANIFEST, Bundle, KernelEntry
+from tack.model.bundle import FOLDER, MANIFEST, Bundle, KernelEntry, document
 from tack.model.errors import BundleError
 from tack.model.locks import fork_safe_lock
 from tack.model.record import Record
@@ -62,16 +62,12 @@ def _find(module: str) -> tuple[str, str] | None:
 
 
 def _load(place: str) -> dict[str, Any]:
-    import json
-
     try:
-        with open(place, encoding="utf-8") as file:
-            data = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
+        with open(place, "rb") as file:
+            content = file.read()
+    except OSError as error:
         raise BundleError(f"{place}: the bundle cannot be read ({error}); reinstall") from None
-    if not isinstance(data, dict):
-        raise BundleError(f"{place}: the bundle is damaged: the document is not an object")
-    return data
+    return document(content, place)
 
 
 def _bundle(data: dict[str, Any], kernel: str, package: str, place: str) -> Bundle:

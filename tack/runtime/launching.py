@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from tack import _core
-from tack.backends.cpu import LoadError
+from tack.backends.cpu import LoadedLibrary, LoadError
 from tack.lang.definition import KernelDefinition
 from tack.model.launch import Launch
 from tack.model.signature import ArraySpec, Path, Signature, Spec, TemplateSpec
 from tack.model.variant import Variant
 from tack.runtime.components import annotations_of
 
-__all__ = ["Symbols", "launchable"]
-
-
-class Symbols(Protocol):
-    """A loaded library of kernels."""
-
-    def symbol(self, name: str) -> int:
-        """The address of an entry; raises ``AttributeError`` if there is none."""
-        ...
+__all__ = ["launchable"]
 
 
 def launchable(
-    variant: Variant, launch: Launch, library: Symbols, given: Signature | None = None
+    variant: Variant, launch: Launch, library: LoadedLibrary, given: Signature | None = None
 ) -> _core.Launchable:
     """``variant`` with its entries found; raises `LoadError` where plan and library disagree.
 
