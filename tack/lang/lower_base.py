@@ -287,6 +287,10 @@ class LoweringBase:
         """Lowers a statement list."""
         raise NotImplementedError
 
+    def statement(self, node: ast.stmt) -> None:
+        """Lowers one statement."""
+        raise NotImplementedError
+
     def static(self, node: ast.expr) -> Any:
         """What a static name stands for, or `tack.lang.bindings.MISSING`."""
         raise NotImplementedError

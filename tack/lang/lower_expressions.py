@@ -1,74 +1,31 @@
-"""Lowering of expressions: names, operators, indexing, shapes."""
+"""Lowering of expressions: which method takes each, names, attributes and subscripts."""
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Final
 
 from tack.ir.nodes import (
-    Expression,
-    IRAssign,
-    IRBinOp,
-    IRBoolOp,
-    IRCast,
-    IRCompare,
     IRConstant,
-    IRIf,
-    IRIfExp,
-    IRName,
-    IRUnaryOp,
-    Statement,
 )
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
-from tack.lang.lower_arrays import ArrayLowering
-from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, VectorAttribute, again
-from tack.lang.lower_templates import TemplateLowering
+from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, VectorAttribute
+from tack.lang.lower_elements import ElementLowering
+from tack.lang.lower_operators import OperatorLowering
 from tack.lang.vectors import (
     Value,
     VectorMeaning,
     parts_of,
-    shape_of_value,
     vector_of,
-    words,
 )
-from tack.model.dtypes import DType, bool_, i64
+from tack.model.dtypes import DType, i64
 from tack.model.errors import CompileError
 from tack.model.spelling import advice
 from tack.model.vectors import components_of, is_constant
 
-__all__ = ["BINARY", "ExpressionLowering"]
-
-BINARY: Final[dict[type[ast.operator], str]] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-}
-_UNARY: Final[dict[type[ast.unaryop], str]] = {
-    ast.USub: "-",
-    ast.Invert: "~",
-}
-_COMPARE: Final[dict[type[ast.cmpop], str]] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-}
-NO_TRUTH: Final = "it has no truth value: write any(...) or all(...), or compare components"
+__all__ = ["ExpressionLowering"]
 
 _REFUSED: Final[dict[type[ast.expr], str]] = {
     ast.ListComp: "a comprehension is not part of the kernel language; write a loop",
@@ -87,7 +44,7 @@ _REFUSED: Final[dict[type[ast.expr], str]] = {
 }
 
 
-class ExpressionLowering(ArrayLowering, TemplateLowering):
+class ExpressionLowering(OperatorLowering, ElementLowering):
     """Lowers every expression but calls."""
 
     def value(self, node: ast.expr) -> Value:
@@ -128,22 +85,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             )
         return self.refuse(node, f"the name {dotted!r} is not defined")
 
-    # names and literals
-
-    def _lower_Constant(self, node: ast.Constant) -> Expression:
-        return self.literal(node, node.value)
-
-    def literal(self, node: ast.AST, value: Any) -> IRConstant:
-        """A literal of the source."""
-        if isinstance(value, bool):
-            return IRConstant(value, bool_)
-        if isinstance(value, int | float):
-            if isinstance(value, int) and not -(2**63) <= value < 2**64:
-                raise self.refuse(node, f"{value} fits no integer type; the widest have 64 bits")
-            return IRConstant(value, None, weak=True)
-        raise self.refuse(
-            node, f"{value!r} is no number; the kernel language has numbers and bools only"
-        )
+    # names
 
     def _lower_Name(self, node: ast.Name) -> Value:
         if node.id not in self.frame.locals:
@@ -199,9 +141,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                     f"{name} = tack.constant({tuple(vector[1])}, tack.{type_.name})",
                 )
             return vector_of(*vector)
-        if isinstance(value, Constant):
-            return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
-        if self._is_of_mathematics(dotted, value):
+        if isinstance(value, Constant) or self._is_of_mathematics(dotted, value):
             return self.literal(node, value)
         if isinstance(value, tuple):
             raise self.refuse(
@@ -239,157 +179,7 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             return isinstance(module, ModuleType) and module.__name__ in ("math", "numpy")
         return value is getattr(math, name)  # from math import inf
 
-    # operators
-
-    def _lower_BinOp(self, node: ast.BinOp) -> Value:
-        left, right = self.evaluate_values([node.left, node.right])
-        return self.binary(node, node.op, left, right)
-
-    def binary(self, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
-        """``left op right``, componentwise but for ``@``."""
-        operator = BINARY.get(type(op))
-        if operator is None:
-            return self.product(node, left, right)
-        return self.componentwise(
-            node, [left, right], lambda one, other: IRBinOp(operator, one, other), f"'{operator}'"
-        )
-
-    def _lower_UnaryOp(self, node: ast.UnaryOp) -> Value:
-        if isinstance(node.op, ast.Not):
-            return IRUnaryOp("not", self.condition(node.operand))
-        value = self.value(node.operand)
-        return self.componentwise(node, [value], lambda operand: self._unary(node, operand), "")
-
-    def _unary(self, node: ast.UnaryOp, operand: Expression) -> Expression:
-        if isinstance(operand, IRConstant) and operand.weak:
-            return self._fold_sign(node, operand)
-        if isinstance(node.op, ast.UAdd):
-            return IRUnaryOp("-", self.at(node, IRUnaryOp("-", operand)))
-        return IRUnaryOp(_UNARY[type(node.op)], operand)
-
-    def _fold_sign(self, node: ast.UnaryOp, operand: IRConstant) -> Expression:
-        """A literal with a sign is a literal."""
-        if isinstance(node.op, ast.UAdd):
-            return operand
-        if isinstance(node.op, ast.USub):
-            return self.literal(node, -operand.value)
-        if isinstance(operand.value, float):
-            raise self.refuse(node, "'~' takes an integer, not a float")
-        return self.literal(node, ~int(operand.value))
-
-    def _lower_Compare(self, node: ast.Compare) -> Value:
-        operators = []
-        for operator in node.ops:
-            if type(operator) not in _COMPARE:
-                word = {"Is": "is", "IsNot": "is not", "In": "in", "NotIn": "not in"}
-                raise self.refuse(
-                    node,
-                    f"'{word[type(operator).__name__]}' is not part of the kernel language; "
-                    "compare with == or !=",
-                )
-            operators.append(_COMPARE[type(operator)])
-        if len(operators) == 1:
-            values = self.evaluate_values([node.left, *node.comparators])
-            return self.componentwise(
-                node,
-                values,
-                lambda one, two: IRCompare(operators[0], one, two),
-                f"'{operators[0]}'",
-            )
-        left, middle = self.evaluate([node.left, node.comparators[0]])
-        middle = self.temporary(node.comparators[0], middle)
-        return self._chain(node, left, middle, operators, 0)
-
-    def _chain(
-        self, node: ast.Compare, left: Expression, right: Expression, operators: list[str], k: int
-    ) -> Expression:
-        """Comparison ``k`` of a chain whose operands are evaluated, and the rest behind it."""
-        first = self.at(node, IRCompare(operators[k], left, right))
-        if k + 1 == len(operators):
-            return first
-        with self.guarded() as later:
-            following = self.expression(node.comparators[k + 1])
-            if k + 2 < len(operators):
-                following = self.temporary(node.comparators[k + 1], following)
-            second = self._chain(node, again(right), following, operators, k + 1)
-        return self._choose_bool(node, "and", first, later, second)
-
-    @contextmanager
-    def guarded(self) -> Iterator[list[Statement]]:
-        """Collects the statements of an operand that may not be evaluated.
-
-        What they assign counts only inside.
-        """
-        before = self.assigned
-        with self.collect() as statements:
-            yield statements
-        self.assigned = before
-
-    def _lower_BoolOp(self, node: ast.BoolOp) -> Expression:
-        operator = "and" if isinstance(node.op, ast.And) else "or"
-        return self._bool_chain(node, operator, node.values)
-
-    def _bool_chain(self, node: ast.BoolOp, operator: str, values: list[ast.expr]) -> Expression:
-        first = self.condition(values[0])
-        if len(values) == 1:
-            return first
-        with self.guarded() as later:
-            second = self._bool_chain(node, operator, values[1:])
-        return self._choose_bool(node, operator, first, later, second)
-
-    def _choose_bool(
-        self,
-        node: ast.expr,
-        operator: str,
-        first: Expression,
-        later: list[Statement],
-        second: Expression,
-    ) -> Expression:
-        """``first and/or second``, where ``later`` must run before ``second`` and only then."""
-        if not later:
-            return self.at(node, IRBoolOp(operator, first, second))
-        name = self.fresh()
-        self.emit_assign(node, name, self.at(node, IRCast(first, bool_)))
-        later.append(self.at(node, IRAssign(name, self.at(node, IRCast(second, bool_)))))
-        condition: Expression = self.at(node, IRName(name))
-        then_body, else_body = (later, []) if operator == "and" else ([], later)
-        self.emit(node, IRIf(condition, then_body, else_body))
-        return self.at(node, IRName(name))
-
-    def condition(self, node: ast.expr) -> Expression:
-        """The value of ``node`` where its truth is asked."""
-        return self.scalar(node, self.value(node), NO_TRUTH)
-
-    def _lower_IfExp(self, node: ast.IfExp) -> Value:
-        condition = self.condition(node.test)
-        with self.guarded() as then_body:
-            then_value = self.value(node.body)
-        with self.guarded() as else_body:
-            else_value = self.value(node.orelse)
-        shape = shape_of_value(then_value)
-        if shape != shape_of_value(else_value):
-            raise self.refuse(
-                node,
-                f"the two values differ: {words([then_value, else_value])}; make them alike",
-            )
-        if not then_body and not else_body:
-            if shape:
-                condition = self.reusable(node.test, condition)
-            return self.componentwise(
-                node, [then_value, else_value], lambda one, two: IRIfExp(condition, one, two), ""
-            )
-        name = self.fresh_result("t", shape)
-        for branch, body, value in (
-            (node.body, then_body, then_value),
-            (node.orelse, else_body, else_value),
-        ):
-            with self.collect() as assignments:
-                self.write(branch, name, value)
-            body.extend(assignments)
-        self.emit(node, IRIf(condition, then_body, else_body))
-        return self.read(name)
-
-    # arrays
+    # attributes and subscripts
 
     def _lower_Attribute(self, node: ast.Attribute) -> Value:
         dotted = dotted_name(node)
@@ -413,54 +203,6 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             turned = "; for x.T[i, j] write x[j, i]" if node.attr == "T" else ""
             raise self.refuse(node, f"arrays have {known} here, and no .{node.attr}{turned}")
         return self.swizzle(node, self.value(node.value))
-
-    def array_of(self, node: ast.expr) -> ArrayParameter | None:
-        """The array that ``node`` names, or None."""
-        member: object = None
-        if isinstance(node, ast.Name) and node.id in self.frame.locals:
-            member = self.frame.meanings.get(node.id)
-        elif isinstance(node, ast.Attribute):
-            member = self.member_of(node)
-        if not isinstance(member, ArrayParameter):
-            return None
-        if member.is_local and self.assigned is not None and member.name not in self.assigned:
-            raise self.refuse(
-                node,
-                f"{ast.unparse(node)!r} may have no value here; "
-                "make the array on every path before",
-            )
-        return member
-
-    def check_chain(self, node: ast.Subscript) -> None:
-        """Refuses ``x[i][j]`` where it means ``x[i, j]``."""
-        nodes, inner = [node.slice], node.value
-        while isinstance(inner, ast.Subscript):
-            nodes.insert(0, inner.slice)
-            inner = inner.value
-        array = self.array_of(inner) if len(nodes) > 1 else None
-        if array is not None and not array.spec.element and len(nodes) <= array.spec.rank:
-            indices = ", ".join(map(ast.unparse, nodes))
-            raise self.refuse(
-                node,
-                f"a part of {array.spoken!r} is no array here; write {ast.unparse(inner)}"
-                f"[{indices}]",
-            )
-
-    def indexed(self, node: ast.Subscript) -> tuple[ArrayParameter, bool] | None:
-        """The array that ``node`` indexes, and whether it does as ``.flat[i]``; None if none."""
-        target = node.value
-        if isinstance(target, ast.Attribute) and target.attr == "flat":
-            array = self.array_of(target.value)
-            if array is not None:
-                return array, True
-        array = self.array_of(target)
-        return None if array is None else (array, False)
-
-    def shape_of(self, node: ast.expr) -> ArrayParameter | None:
-        """The array whose ``.shape`` ``node`` is, or None."""
-        if isinstance(node, ast.Attribute) and node.attr == "shape":
-            return self.array_of(node.value)
-        return None
 
     def _lower_Subscript(self, node: ast.Subscript) -> Value:
         shaped = self.shape_of(node.value)
@@ -491,86 +233,11 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
         if not 0 <= index.value < len(table):
             raise self.refuse(node, f"{name} has {len(table)} numbers, so no {name}[{index.value}]")
         value = table[index.value]
-        if isinstance(value, Constant):
-            return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
         if is_constant(value):
             vector = components_of(value)
             assert vector is not None
             return vector_of(*vector)
-        if type(value) not in (bool, int, float):
+        if not isinstance(value, Constant) and type(value) not in (bool, int, float):
             what = type(value).__name__
             raise self.refuse(node, f"{ast.unparse(node)} is a {what}, and a kernel reads numbers")
         return self.literal(node, value)
-
-    def dim_size(self, node: ast.Subscript, array: ArrayParameter) -> Expression:
-        """``array.shape[k]`` for a literal ``k``."""
-        index = node.slice
-        negative = isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub)
-        inner = index.operand if isinstance(index, ast.UnaryOp) and negative else index
-        if not isinstance(inner, ast.Constant) or type(inner.value) is not int:
-            raise self.refuse(node, "the index of a shape is a literal, as in .shape[0]")
-        dim = -inner.value if negative else inner.value
-        if not -array.spec.rank <= dim < array.spec.rank:
-            raise self.refuse(
-                node, f"{array.spoken!r} has {array.spec.rank} dimensions, so no .shape[{dim}]"
-            )
-        return self.extent(array, dim % array.spec.rank)
-
-    def indices_of(
-        self, node: ast.Subscript, array: ArrayParameter, is_flat: bool
-    ) -> tuple[list[Expression], bool]:
-        """The indices of a subscript, evaluated, and whether they are one flat index."""
-        if not is_flat:
-            indices = self.evaluate(self.index_nodes(node, array))
-            self.check_indices(node, array, indices)
-            return indices, False
-        return self.flat_place(node, array)
-
-    def index_nodes(self, node: ast.Subscript, array: ArrayParameter) -> list[ast.expr]:
-        """The index expressions of a subscript, as many as the array has dimensions."""
-        nodes = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if len(nodes) != array.spec.rank:
-            raise self.refuse(
-                node,
-                f"{array.spoken!r} has {array.spec.rank} dimension"
-                f"{'s' * (array.spec.rank != 1)} and is given {len(nodes)} "
-                f"ind{'ices' if len(nodes) != 1 else 'ex'}{_meant(array, len(nodes))}",
-            )
-        return nodes
-
-    def check_indices(
-        self, node: ast.Subscript, array: ArrayParameter, indices: list[Expression]
-    ) -> None:
-        """Refuses literal indices that no array of this type has."""
-        for axis, index in enumerate(indices):
-            if not isinstance(index, IRConstant):
-                continue
-            extent = array.spec.all_dims[axis]
-            if index.value < 0:
-                whole = extent if axis >= array.spec.rank else f"{array.spoken}.shape[{axis}]"
-                raise self.refuse(
-                    node,
-                    f"the index {index.value} is negative, and indices do not wrap around; write "
-                    f"{whole} - {-index.value}",
-                )
-            if extent is not None and index.value >= extent:
-                raise self.refuse(node, f"the index {index.value} is out of range for {array.spec}")
-
-
-def _meant(array: ArrayParameter, given: int) -> str:
-    """Advice where a wrong number of indices tells what was meant.
-
-    An array without dimensions has one element. One index too few may mean that the last axis
-    holds vectors.
-    """
-    spec = array.spec
-    if not spec.rank:
-        return "; the index of its one element is ()"
-    width = spec.dims[-1]
-    if spec.element or given != spec.rank - 1 or not (width is None or 2 <= width <= 4):
-        return ""
-    name = f"{spec.dtype}x{width or 3}"
-    return (
-        f"; if its last axis holds vectors, annotate it tack.Array[tack.{name}] and write "
-        f"{name}[{', '.join(':' * given)}] in signatures"
-    )
