@@ -14,264 +14,150 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
-    from tack import errors, math
-    from tack.decorator import kernel
-    from tack.lang.array import Array
-    from tack.lang.atomics import (
-        atomic_add,
-        atomic_and,
-        atomic_cas,
-        atomic_exchange,
-        atomic_max,
-        atomic_min,
-        atomic_or,
-        atomic_sub,
-        atomic_xor,
-    )
-    from tack.lang.builtins import (
-        ceil,
-        clamp,
-        clz,
-        copysign,
-        cross,
-        ctz,
-        determinant,
-        dot,
-        floor,
-        fma,
-        inverse,
-        isfinite,
-        isinf,
-        isnan,
-        length,
-        local_array,
-        local_array_like,
-        mix,
-        ndrange,
-        normalize,
-        popcount,
-        round,  # noqa: A004 - it is the language's word, and Python's
-        sign,
-        sqrt,
-        step,
-        transpose,
-        trunc,
-    )
-    from tack.lang.definition import constant, func
-    from tack.lang.template import (
-        classify_template_attrs,
-        device_class,
-        template_scope,
-        template_tree,
-    )
-    from tack.lang.template_spec import spec
-    from tack.model.dtypes import bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
-    from tack.model.vector_value import Vector
-    from tack.runtime.explain import explain
+if TYPE_CHECKING:  # what type checkers see of the table below
+    from tack import errors as errors
+    from tack import math as math
+    from tack.decorator import kernel as kernel
+    from tack.lang.array import Array as Array
+    from tack.lang.atomics import *
+    from tack.lang.builtins import *
+    from tack.lang.definition import constant as constant
+    from tack.lang.definition import func as func
+    from tack.lang.elementary import *
+    from tack.lang.template import classify_template_attrs as classify_template_attrs
+    from tack.lang.template import device_class as device_class
+    from tack.lang.template import template_scope as template_scope
+    from tack.lang.template import template_tree as template_tree
+    from tack.lang.template_spec import spec as spec
+    from tack.model.dtypes import bf16 as bf16
+    from tack.model.dtypes import bool_ as bool_
+    from tack.model.dtypes import f16 as f16
+    from tack.model.dtypes import f32 as f32
+    from tack.model.dtypes import f64 as f64
+    from tack.model.dtypes import i8 as i8
+    from tack.model.dtypes import i16 as i16
+    from tack.model.dtypes import i32 as i32
+    from tack.model.dtypes import i64 as i64
+    from tack.model.dtypes import u8 as u8
+    from tack.model.dtypes import u16 as u16
+    from tack.model.dtypes import u32 as u32
+    from tack.model.dtypes import u64 as u64
+    from tack.model.vector_value import Vector as Vector
+    from tack.runtime.explain import explain as explain
 
 __version__ = "0.1.0"
 
-_HOMES: Final[dict[str, str]] = (
-    {
-        "Array": "tack.lang.array",
-        "Vector": "tack.model.vector_value",
-        "constant": "tack.lang.definition",
-        "explain": "tack.runtime.explain",
-        "func": "tack.lang.definition",
-        "kernel": "tack.decorator",
-        "spec": "tack.lang.template_spec",
-    }
-    | dict.fromkeys(
-        ("classify_template_attrs", "device_class", "template_scope", "template_tree"),
-        "tack.lang.template",
-    )
-    | dict.fromkeys(
-        (
-            "atomic_add",
-            "atomic_and",
-            "atomic_cas",
-            "atomic_exchange",
-            "atomic_max",
-            "atomic_min",
-            "atomic_or",
-            "atomic_sub",
-            "atomic_xor",
-        ),
-        "tack.lang.atomics",
-    )
-    | dict.fromkeys(
-        (
-            "bf16",
-            "bool_",
-            "f16",
-            "f32",
-            "f64",
-            "i8",
-            "i16",
-            "i32",
-            "i64",
-            "u8",
-            "u16",
-            "u32",
-            "u64",
-        ),
-        "tack.model.dtypes",
-    )
-    | dict.fromkeys(
-        (
-            "ceil",
-            "clamp",
-            "clz",
-            "copysign",
-            "ctz",
-            "floor",
-            "fma",
-            "isfinite",
-            "isinf",
-            "isnan",
-            "local_array",
-            "local_array_like",
-            "mix",
-            "ndrange",
-            "popcount",
-            "round",
-            "sign",
-            "sqrt",
-            "step",
-            "trunc",
-        ),
-        "tack.lang.builtins",
-    )
-    | dict.fromkeys(
-        (
-            "acos",
-            "asin",
-            "atan",
-            "atan2",
-            "cbrt",
-            "cos",
-            "cosh",
-            "erf",
-            "exp",
-            "exp2",
-            "expm1",
-            "hypot",
-            "log",
-            "log1p",
-            "log2",
-            "log10",
-            "pow",
-            "rsqrt",
-            "sin",
-            "sinh",
-            "tan",
-            "tanh",
-        ),
-        "tack.lang.elementary",
-    )
-    | dict.fromkeys(
-        ("cross", "determinant", "dot", "inverse", "length", "normalize", "transpose"),
-        "tack.lang.builtins",
-    )
-)
-"""Public name -> the module that defines it."""
+_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "tack": (
+        "errors",
+        "math",
+    ),
+    "tack.decorator": ("kernel",),
+    "tack.lang.array": ("Array",),
+    "tack.lang.atomics": (
+        "atomic_add",
+        "atomic_and",
+        "atomic_cas",
+        "atomic_exchange",
+        "atomic_max",
+        "atomic_min",
+        "atomic_or",
+        "atomic_sub",
+        "atomic_xor",
+    ),
+    "tack.lang.builtins": (
+        "ceil",
+        "clamp",
+        "clz",
+        "copysign",
+        "cross",
+        "ctz",
+        "determinant",
+        "dot",
+        "floor",
+        "fma",
+        "inverse",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "length",
+        "local_array",
+        "local_array_like",
+        "mix",
+        "ndrange",
+        "normalize",
+        "popcount",
+        "round",
+        "sign",
+        "sqrt",
+        "step",
+        "transpose",
+        "trunc",
+    ),
+    "tack.lang.definition": (
+        "constant",
+        "func",
+    ),
+    "tack.lang.elementary": (
+        "acos",
+        "asin",
+        "atan",
+        "atan2",
+        "cbrt",
+        "cos",
+        "cosh",
+        "erf",
+        "exp",
+        "exp2",
+        "expm1",
+        "hypot",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "pow",
+        "rsqrt",
+        "sin",
+        "sinh",
+        "tan",
+        "tanh",
+    ),
+    "tack.lang.template": (
+        "classify_template_attrs",
+        "device_class",
+        "template_scope",
+        "template_tree",
+    ),
+    "tack.lang.template_spec": ("spec",),
+    "tack.model.dtypes": (
+        "bf16",
+        "bool_",
+        "f16",
+        "f32",
+        "f64",
+        "i16",
+        "i32",
+        "i64",
+        "i8",
+        "u16",
+        "u32",
+        "u64",
+        "u8",
+    ),
+    "tack.model.vector_value": ("Vector",),
+    "tack.runtime.explain": ("explain",),
+}
+"""Module -> the public names that it defines; of tack itself these are modules."""
 
-_MODULES: Final = frozenset({"errors", "math"})
-"""Public names that are modules."""
+_HOMES: Final = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "Array",
-    "Vector",
-    "acos",
-    "asin",
-    "atan",
-    "atan2",
-    "atomic_add",
-    "atomic_and",
-    "atomic_cas",
-    "atomic_exchange",
-    "atomic_max",
-    "atomic_min",
-    "atomic_or",
-    "atomic_sub",
-    "atomic_xor",
-    "bf16",
-    "bool_",
-    "cbrt",
-    "ceil",
-    "clamp",
-    "classify_template_attrs",
-    "clz",
-    "constant",
-    "copysign",
-    "cos",
-    "cosh",
-    "cross",
-    "ctz",
-    "determinant",
-    "device_class",
-    "dot",
-    "erf",
-    "errors",
-    "exp",
-    "exp2",
-    "explain",
-    "expm1",
-    "f16",
-    "f32",
-    "f64",
-    "floor",
-    "fma",
-    "func",
-    "hypot",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "inverse",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "kernel",
-    "length",
-    "local_array",
-    "local_array_like",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "math",
-    "mix",
-    "ndrange",
-    "normalize",
-    "popcount",
-    "pow",
-    "round",
-    "rsqrt",
-    "sign",
-    "sin",
-    "sinh",
-    "spec",
-    "sqrt",
-    "step",
-    "tan",
-    "tanh",
-    "template_scope",
-    "template_tree",
-    "transpose",
-    "trunc",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"tack.{name}")
     home = _HOMES.get(name)
+    if home == __name__:
+        return import_module(f"tack.{name}")
     if home is not None:
         value = getattr(import_module(home), name)
     else:
