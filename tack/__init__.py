@@ -24,10 +24,10 @@ if TYPE_CHECKING:  # what type checkers see of the table below
     from tack.lang.definition import constant as constant
     from tack.lang.definition import func as func
     from tack.lang.elementary import *
-    from tack.lang.template import classify_template_attrs as classify_template_attrs
     from tack.lang.template import device_class as device_class
-    from tack.lang.template import template_scope as template_scope
-    from tack.lang.template import template_tree as template_tree
+    from tack.lang.template_objects import classify_template_attrs as classify_template_attrs
+    from tack.lang.template_objects import template_scope as template_scope
+    from tack.lang.template_objects import template_tree as template_tree
     from tack.lang.template_spec import spec as spec
     from tack.model.dtypes import bf16 as bf16
     from tack.model.dtypes import bool_ as bool_
@@ -122,12 +122,8 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
         "tan",
         "tanh",
     ),
-    "tack.lang.template": (
-        "classify_template_attrs",
-        "device_class",
-        "template_scope",
-        "template_tree",
-    ),
+    "tack.lang.template": ("device_class",),
+    "tack.lang.template_objects": ("classify_template_attrs", "template_scope", "template_tree"),
     "tack.lang.template_spec": ("spec",),
     "tack.model.dtypes": (
         "bf16",

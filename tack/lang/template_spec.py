@@ -12,15 +12,13 @@ from tack.lang.array import ArrayOf
 from tack.lang.bindings import Constant
 from tack.lang.definition import FunctionDefinition
 from tack.lang.template import (
-    Attributes,
     annotation_of,
-    attributes_of,
     constants_of_class,
     extents_of,
     is_device_class,
     methods_of,
-    template_tree,
 )
+from tack.lang.template_objects import Attributes, attributes_of, template_tree
 from tack.model.dtypes import DTYPES, DType, bool_
 from tack.model.signature import ArraySpec, PlainSpec, ScalarSpec, Signature, TemplateSpec
 from tack.model.vectors import VectorType, components_of, vector_type

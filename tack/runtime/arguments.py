@@ -42,8 +42,11 @@ def call_signature(definition: KernelDefinition, args: Sequence[object]) -> Sign
 
 def _template_scope() -> AbstractContextManager[None]:
     """A scope in which each template is looked at once; no class is one before it is imported."""
-    template = sys.modules.get("tack.lang.template")
-    return nullcontext() if template is None else template.template_scope()
+    if "tack.lang.template" not in sys.modules:
+        return nullcontext()
+    from tack.lang.template_objects import template_scope
+
+    return template_scope()
 
 
 def _call_signature(definition: KernelDefinition, args: Sequence[object]) -> Signature:

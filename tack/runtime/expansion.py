@@ -17,15 +17,12 @@ from tack.lang.definition import KernelDefinition
 from tack.lang.template import (
     EXTENTS,
     MISSING,
-    attributes_of,
     class_value,
     constants_of_class,
     held_by_class,
-    is_hidden,
     methods_of,
-    slot_value,
-    template_tree,
 )
+from tack.lang.template_objects import attributes_of, is_hidden, slot_value, template_tree
 from tack.model.locks import fork_safe_lock
 from tack.model.signature import Signature
 
