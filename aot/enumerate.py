@@ -14,11 +14,11 @@ from tack.aot.instances import template_misfits, with_instances
 from tack.aot.manifest import ListedKernel, Manifest
 from tack.aot.rows import Row, expand
 from tack.aot.source_tree import SourceTree
-from tack.lang.array import ArrayOf
-from tack.lang.definition import Annotation, FunctionDefinition, KernelDefinition
-from tack.lang.lower import check_parameter
+from tack.lang.definition import FunctionDefinition, KernelDefinition
+from tack.lang.lower import check_signature
+from tack.model.dtypes import DType
 from tack.model.errors import CompileError, ManifestError
-from tack.model.signature import ArraySpec, PlainSpec, Signature, TemplateSpec
+from tack.model.signature import ScalarSpec, Signature, TemplateSpec
 from tack.model.spelling import nearest
 
 __all__ = ["Instantiation", "enumerate_kernels"]
@@ -169,60 +169,32 @@ def _what(value: object) -> str:
 
 def _misfits(kernel: KernelDefinition, signature: Signature) -> Iterator[str]:
     """Why no call of ``kernel`` could select ``signature``."""
-    names = kernel.parameters
-    if len(names) != len(signature):
-        yield (
-            f"it has {len(signature)} parts, the kernel takes {len(names)} "
-            f"({', '.join(names) or 'none'})"
-        )
+    problem = check_signature(kernel, signature)
+    if problem is not None:
+        yield problem
         return
-    for name, annotation, spec in zip(names, kernel.annotations, signature, strict=True):
+    for name, annotation, spec in zip(
+        kernel.parameters, kernel.annotations, signature, strict=True
+    ):
         if isinstance(spec, TemplateSpec):
-            yield from template_misfits(name, annotation, spec, signature)
-            continue
-        problem = _misfit(name, annotation, spec, signature)
-        if problem:
-            yield problem
+            yield from template_misfits(name, spec, signature)
+        elif annotation is None and isinstance(spec, ScalarSpec):
+            yield from _unannotated(name, spec.dtype, signature)
 
 
-def _misfit(
-    name: str, annotation: Annotation | None, spec: PlainSpec, signature: Signature
-) -> str | None:
-    if isinstance(annotation, ArrayOf):
-        if check_parameter(annotation, spec) is None:
-            return None
-        return (
-            f"{name!r} is annotated {annotation}, so no call has {spec} there; write "
-            f"{annotation.element}[:], with a colon for each dimension before the vectors"
-        )
-    if annotation is not None:
-        if isinstance(spec, ArraySpec):
-            return (
-                f"{name!r} is annotated tack.{annotation.__name__}, a scalar, and {str(spec)!r} "
-                f"is an array; write {annotation.name}"
-            )
-        if check_parameter(annotation, spec) is not None:
-            return (
-                f"{name!r} is annotated tack.{annotation.__name__}, so no call has {spec} there; "
-                f"write {annotation.name}"
-            )
-        return None
-    if isinstance(spec, ArraySpec) or (spec.dtype.is_bool and not spec.shape):
-        return None
-    if spec.shape:
-        return f"{name!r} has no annotation, and no call selects {spec}; write {name}: tack.{spec}"
-    if spec.dtype.is_float:
-        if spec.dtype is signature.default_float:
-            return None
+def _unannotated(name: str, dtype: DType, signature: Signature) -> Iterator[str]:
+    """Why no call gives a number of this type for a parameter without an annotation."""
+    if dtype.is_bool or dtype.name == "i64" or dtype is signature.default_float:
+        return
+    if dtype.is_float:
         reason = "an f64 array is" if signature.has_f64_array else "no f64 array is"
-        return (
+        yield (
             f"{name!r} has no annotation, so a float there is {signature.default_float} where "
-            f"{reason} among the arguments, and no call selects {spec}; write "
-            f"{signature.default_float}, or annotate it: {name}: tack.{spec}"
+            f"{reason} among the arguments, and no call selects {dtype}; write "
+            f"{signature.default_float}, or annotate it: {name}: tack.{dtype}"
         )
-    if spec.dtype.name == "i64":
-        return None
-    return (
-        f"{name!r} has no annotation, so an integer there is i64, and no call selects {spec}; "
-        f"write i64, or annotate it: {name}: tack.{spec}"
-    )
+    else:
+        yield (
+            f"{name!r} has no annotation, so an integer there is i64, and no call selects {dtype}; "
+            f"write i64, or annotate it: {name}: tack.{dtype}"
+        )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tack.aot.manifest import ListedKernel, Manifest
 from tack.aot.rows import Row
-from tack.lang.definition import Annotation, KernelDefinition
+from tack.lang.definition import KernelDefinition
 from tack.lang.template import annotation_of, constants_of_class
 from tack.lang.template_spec import class_of
 from tack.model.signature import Signature, Spec, TemplateSpec
@@ -103,13 +103,8 @@ def _parsed(manifest: Manifest, place: str, problem: str, text: str) -> Spec:
     return specs[0]
 
 
-def template_misfits(
-    name: str, annotation: Annotation | None, spec: TemplateSpec, signature: Signature
-) -> Iterator[str]:
+def template_misfits(name: str, spec: TemplateSpec, signature: Signature) -> Iterator[str]:
     """Why no call could give a template of this spec for the parameter ``name``."""
-    if annotation is not None:
-        yield f"{name!r} is annotated {annotation}, and {spec} is a template"
-        return
     for path, node in spec.nodes():
         label = ".".join((name, *path))
         try:

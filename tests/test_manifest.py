@@ -292,7 +292,7 @@ SIGNATURES = {
     "no form": ("f32, f32[:", "neither a scalar such as f32 nor an array such as f32[:, :]"),
     "too few parts": (
         "f32, f32[:]",
-        "does not fit 'NAME.kernels:saxpy': it has 2 parts, the kernel takes 4 (a, x, y, out)",
+        "does not fit 'NAME.kernels:saxpy': it has 2 entries and the kernel 4 parameters (a, x, y, out)",
     ),
     "an integer that no call has": (
         "i32, f32[:], f32[:], f32[:]",
@@ -331,7 +331,7 @@ def test_a_signature_that_does_not_fit(case, tmp_path):
         ("i64, f32[:]", "'n' is annotated tack.i32, so no call has i64 there; write i32"),
         (
             "i32[:], f32[:]",
-            "'n' is annotated tack.i32, a scalar, and 'i32[:]' is an array; write i32",
+            "'n' is annotated tack.i32, so no call has i32[:] there; write i32",
         ),
     ],
 )

@@ -554,7 +554,7 @@ def test_a_read_only_array_behind_a_vector_is_named(load: Load) -> None:
 
 def test_a_vector_parameter_needs_an_annotation(load: Load) -> None:
     kernel = kernel_of(load, "    def kernel(x, v):\n        for i in range(3): x[i] = v")
-    with pytest.raises(ValueError, match=r"must be as tack\.f32x3"):
+    with pytest.raises(ValueError, match=r"no call selects f32x3; annotate it tack\.f32x3"):
         lower_kernel(kernel.definition, Signature.parse("f32[:], f32x3"))
 
 

@@ -28,7 +28,7 @@ from tack.lang.lower_statements import StatementLowering
 from tack.lang.lower_templates import passed_names, template_node
 from tack.lang.template import EXTENTS
 from tack.lang.vectors import VectorMeaning
-from tack.model.signature import ArraySpec, ScalarSpec, Signature, Spec, TemplateSpec
+from tack.model.signature import ArraySpec, ScalarSpec, Signature, Spec
 from tack.model.vectors import VectorType, component_names
 
 __all__ = ["check_signature", "lower_kernel"]
@@ -45,7 +45,7 @@ def lower_kernel(definition: KernelDefinition, signature: Signature) -> IRFuncti
     """
     problem = check_signature(definition, signature)
     if problem is not None:
-        raise ValueError(f"{definition.name}: {problem}")
+        raise ValueError(f"{definition.name}: '{signature}' does not fit: {problem}")
     return _KernelLowering(definition, signature).lower()
 
 
@@ -53,39 +53,34 @@ def check_signature(definition: KernelDefinition, signature: Signature) -> str |
     """Why ``signature`` cannot be one of the kernel's, or None."""
     names = definition.parameters
     if len(signature) != len(names):
-        return (
-            f"the signature '{signature}' has {len(signature)} entries and the kernel "
-            f"{len(names)} parameters ({', '.join(names)})"
-        )
+        listed = ", ".join(names) or "none"
+        return f"it has {len(signature)} entries and the kernel {len(names)} parameters ({listed})"
     for name, annotation, spec in zip(names, definition.annotations, signature, strict=True):
-        problem = check_parameter(annotation, spec)
+        problem = _contradiction(annotation, spec)
         if problem is not None:
-            return f"parameter {name!r} is annotated {annotation}{problem}"
+            return f"{name!r} {problem}"
     return None
 
 
-def check_parameter(annotation: Annotation | None, spec: Spec) -> str | None:
-    """What of ``spec`` contradicts an annotation, after the words that name it, or None."""
+def _contradiction(annotation: Annotation | None, spec: Spec) -> str | None:
+    """What of ``spec`` contradicts an annotation, in words after the parameter's name, or None."""
     if annotation is None:
-        vector = isinstance(spec, ScalarSpec) and spec.shape
-        return f" as nothing, and must be as tack.{spec}" if vector else None
-    if isinstance(annotation, ArrayOf):
-        element = annotation.element
-        if not isinstance(spec, ArraySpec):
-            return f", not {spec}"
-        if (spec.dtype, spec.element) != (element.dtype, element.shape):
-            return f", and {str(spec)!r} is an array of something else"
+        if isinstance(spec, ScalarSpec) and spec.shape:
+            return f"has no annotation, and no call selects {spec}; annotate it tack.{spec}"
         return None
-    if isinstance(spec, TemplateSpec):
-        return f", and '{spec}' is a template"
-    if isinstance(spec, ArraySpec):
-        return f", and {str(spec)!r} is an array"
-    wanted = (
-        ScalarSpec(annotation.dtype, annotation.shape)
-        if isinstance(annotation, VectorType)
-        else ScalarSpec(annotation)
-    )
-    return None if spec == wanted else f", not {spec}"
+    if isinstance(annotation, ArrayOf):
+        shown, element = str(annotation), annotation.element
+        fits = isinstance(spec, ArraySpec) and (
+            (spec.dtype, spec.element) == (element.dtype, element.shape)
+        )
+        wanted = f"{element}[:], with a colon for each dimension before the vectors"
+    else:
+        shown, wanted = f"tack.{annotation.__name__}", annotation.name
+        if isinstance(annotation, VectorType):
+            fits = spec == ScalarSpec(annotation.dtype, annotation.shape)
+        else:
+            fits = spec == ScalarSpec(annotation)
+    return None if fits else f"is annotated {shown}, so no call has {spec} there; write {wanted}"
 
 
 class _KernelLowering(StatementLowering):
