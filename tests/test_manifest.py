@@ -292,7 +292,7 @@ SIGNATURES = {
     "no form": ("f32, f32[:", "neither a scalar such as f32 nor an array such as f32[:, :]"),
     "too few parts": (
         "f32, f32[:]",
-        "does not fit 'NAME.kernels:saxpy': it has 2 entries and the kernel 4 parameters (a, x, y, out)",
+        "does not fit 'NAME.kernels:saxpy': it has 2 entries and the kernel 4 parameters (",
     ),
     "an integer that no call has": (
         "i32, f32[:], f32[:], f32[:]",
