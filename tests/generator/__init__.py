@@ -3,6 +3,7 @@
 program      a program's text and its arguments
 scope        what code can name at a point
 expressions  expressions of a family of types
+operations   their operators, builtins and casts
 statements   control flow, assignments, stores
 functions    device functions
 objects      objects of device classes, and their classes
