@@ -958,7 +958,10 @@ def test_bounds_may_use_attributes_of_templates(load) -> None:
         ("tack_extents = ('n', 'm')", "i, j, k", "obj has 2 extents, so its loop gives 2 indices"),
         ("tack_extents = ('n', 'gone')", "c", "no attribute 'gone'"),
         ("tack_extents = ('data',)", "c", "has no value of its own"),
-        ("tack_extents = ('x',)", "c", "integer"),
+        ("tack_extents = ('x',)", "c", "obj.x is an extent, which is an i64, and this is an f64; "),
+        ("tack_extents = ('y',)\n    y = 2.0", "c", "this is a float; make the attribute an int"),
+        ("tack_extents = ('y',)\n    y = True", "c", "this is a bool; make the attribute an int"),
+        ("tack_extents = ('u',)\n    u: tack.u64", "c", "this is a u64; make the attribute an int"),
     ],
 )
 def test_a_loop_over_what_declares_no_such_extents_is_refused(load, members, target, said) -> None:
@@ -967,7 +970,7 @@ def test_a_loop_over_what_declares_no_such_extents_is_refused(load, members, tar
         f"@tack.kernel\ndef kernel(obj, out):\n    for {target} in obj:\n        out[0] = 1\n"
     )
     holder = module.Holder()
-    holder.n, holder.m, holder.x, holder.data = 1, 2, 0.5, np.zeros(3)
+    holder.n, holder.m, holder.x, holder.u, holder.data = 1, 2, 0.5, 4, np.zeros(3)
     with pytest.raises(CompileError) as caught:
         module.kernel(holder, np.zeros(4))
     assert said in str(caught.value)

@@ -28,7 +28,9 @@ from tack.lang.lower_statements import StatementLowering
 from tack.lang.lower_templates import passed_names, template_node
 from tack.lang.template import EXTENTS
 from tack.lang.vectors import VectorMeaning
+from tack.model.dtypes import DType
 from tack.model.signature import ArraySpec, ScalarSpec, Signature, Spec, TemplateSpec
+from tack.model.spelling import article, counted
 from tack.model.vectors import VectorType, component_names
 
 __all__ = ["check_signature", "lower_kernel"]
@@ -96,6 +98,7 @@ class _KernelLowering(StatementLowering):
         self.kernel = kernel
         self.signature = signature
         self.node = kernel.source.node
+        self.passed: dict[str, DType] = {}
 
     def lower(self) -> IRFunction:
         """The whole kernel."""
@@ -116,6 +119,7 @@ class _KernelLowering(StatementLowering):
                 default_float=self.signature.default_float,
                 positions=self.positions,
                 declared=self.declared,
+                indices=self.indices,
                 temporaries=self.temporaries,
                 local_arrays=self.arrays,
                 groups=self.groups,
@@ -152,6 +156,7 @@ class _KernelLowering(StatementLowering):
                 param = IRParam(name, spec.dtype, spec.all_dims, spec.is_strided)
             else:
                 self.mark_assigned(name)
+                self.passed[name] = spec.dtype
                 param = IRParam(name, spec.dtype)
             if not each.path:
                 self.frame.meanings[name] = meaning
@@ -361,13 +366,15 @@ class _KernelLowering(StatementLowering):
         chains = [ast.Attribute(node.iter, name, ast.Load()) for name in slowest_first]
         located = [ast.copy_location(chain, node.iter) for chain in chains]
         extents = self.evaluate(list[ast.expr](located))
+        for name, extent in zip(slowest_first, extents, strict=True):
+            self._check_attribute(node, template, name, extent)
         target = node.target
         if isinstance(target, ast.Tuple):
             if len(target.elts) != len(extents):
                 raise self.refuse(
                     target,
-                    f"{template.label} has {len(extents)} extents, so its loop gives "
-                    f"{len(extents)} indices, or one that counts through all",
+                    f"{template.label} has {counted(len(extents), 'extent')}, so its loop gives "
+                    f"{counted(len(extents), 'index')}, or one that counts through all",
                 )
             reordered = ast.copy_location(ast.Tuple(target.elts[::-1], target.ctx), target)
             names, first = self._indices(node, reordered)
@@ -384,6 +391,22 @@ class _KernelLowering(StatementLowering):
             row = self.at(target, IRBinOp("*", flat, again(extent)))
             flat = self.at(target, IRBinOp("+", row, self.at(target, IRName(index))))
         return names, extents, [self.at(target, IRAssign(name, flat))]
+
+    def _check_attribute(
+        self, node: ast.For, template: TemplateNode, name: str, extent: Expression
+    ) -> None:
+        """Refuses an attribute that is no extent: a cast in the kernel would not reach it."""
+        if isinstance(extent, IRConstant):
+            found = type(extent.value).__name__ if extent.dtype is None else extent.dtype.name
+        else:
+            assert isinstance(extent, IRName)
+            found = self.passed[extent.name].name
+        if found in ("bool", "u64") or found.rstrip("0123456789") in ("float", "f", "bf"):
+            raise self.refuse_template(
+                node.iter,
+                f"{template.label}.{name} is an extent, which is an i64, and this is "
+                f"{article(found)}; make the attribute an int",
+            )
 
     def _target(self, node: ast.Name) -> str:
         name = self.target_name(node)

@@ -41,6 +41,7 @@ from tack.lang.vectors import (
     words,
 )
 from tack.model.dtypes import DTYPES, DType, numpy_name
+from tack.model.spelling import counted
 from tack.model.vectors import VectorType, components_of
 
 __all__ = ["CallLowering"]
@@ -252,7 +253,7 @@ class CallLowering(ExpressionLowering):
         if len(values) != _ARITY[name]:
             raise self.refuse(
                 node,
-                f"{name} takes {_ARITY[name]} value{'s' * (_ARITY[name] != 1)}, not {len(values)}",
+                f"{name} takes {counted(_ARITY[name], 'value')}, not {len(values)}",
             )
         return self.componentwise(node, values, lambda *args: self._call(node, name, args), name)
 
@@ -430,9 +431,8 @@ class CallLowering(ExpressionLowering):
             own.add(positional.pop(0))
             by_keyword -= own
         if len(node.args) > len(positional):
-            raise self.refuse(
-                node, f"{name}() takes {len(positional)} positional arguments, not {len(node.args)}"
-            )
+            takes = counted(len(positional), "positional argument")
+            raise self.refuse(node, f"{name}() takes {takes}, not {len(node.args)}")
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 raise self.refuse(argument, "star arguments are not part of the kernel language")

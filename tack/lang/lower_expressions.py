@@ -37,7 +37,7 @@ from tack.lang.vectors import (
 )
 from tack.model.dtypes import DType, bool_, i64
 from tack.model.errors import CompileError
-from tack.model.spelling import advice
+from tack.model.spelling import advice, counted
 from tack.model.vectors import components_of, is_constant
 
 __all__ = ["BINARY", "ExpressionLowering"]
@@ -489,7 +489,9 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
                 "to look numbers up while the kernel runs",
             )
         if not 0 <= index.value < len(table):
-            raise self.refuse(node, f"{name} has {len(table)} numbers, so no {name}[{index.value}]")
+            raise self.refuse(
+                node, f"{name} has {counted(len(table), 'number')}, so no {name}[{index.value}]"
+            )
         value = table[index.value]
         if isinstance(value, Constant):
             return IRConstant(value.literal, value.dtype, weak=value.dtype is None)
@@ -511,9 +513,8 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
             raise self.refuse(node, "the index of a shape is a literal, as in .shape[0]")
         dim = -inner.value if negative else inner.value
         if not -array.spec.rank <= dim < array.spec.rank:
-            raise self.refuse(
-                node, f"{array.spoken!r} has {array.spec.rank} dimensions, so no .shape[{dim}]"
-            )
+            has = counted(array.spec.rank, "dimension")
+            raise self.refuse(node, f"{array.spoken!r} has {has}, so no .shape[{dim}]")
         return self.extent(array, dim % array.spec.rank)
 
     def indices_of(
@@ -532,9 +533,8 @@ class ExpressionLowering(ArrayLowering, TemplateLowering):
         if len(nodes) != array.spec.rank:
             raise self.refuse(
                 node,
-                f"{array.spoken!r} has {array.spec.rank} dimension"
-                f"{'s' * (array.spec.rank != 1)} and is given {len(nodes)} "
-                f"ind{'ices' if len(nodes) != 1 else 'ex'}{_meant(array, len(nodes))}",
+                f"{array.spoken!r} has {counted(array.spec.rank, 'dimension')} and is given "
+                f"{counted(len(nodes), 'index')}{_meant(array, len(nodes))}",
             )
         return nodes
 

@@ -37,6 +37,7 @@ from tack.lang.vectors import (
     shape_of_value,
 )
 from tack.model.dtypes import bool_
+from tack.model.spelling import counted
 from tack.model.vectors import VectorType, as_words
 
 __all__ = ["StatementLowering"]
@@ -127,8 +128,8 @@ class StatementLowering(CallLowering):
         if len(target.elts) != len(values):
             raise self.refuse(
                 node,
-                f"{len(values)} value{'s' * (len(values) != 1)} cannot be unpacked into "
-                f"{len(target.elts)} names",
+                f"{counted(len(values), 'value')} cannot be unpacked into "
+                f"{counted(len(target.elts), 'name')}",
             )
         for element, value in zip(target.elts, values, strict=True):
             self.assign(element, value)
@@ -405,7 +406,8 @@ class StatementLowering(CallLowering):
         if len(values) != len(frame.results):
             raise self.refuse(
                 node,
-                f"this return gives {len(values)} values and an earlier one {len(frame.results)}",
+                f"this return gives {counted(len(values), 'value')} and an earlier one "
+                f"{len(frame.results)}",
             )
         for result, value in zip(frame.results, values, strict=True):
             self.write(node, result, value)

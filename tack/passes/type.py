@@ -51,7 +51,9 @@ class _Annotator:
     def assign(self, node: IRAssign) -> None:
         dtype = self.function.locals[node.target]
         node.resolved_type = dtype
-        if node.target in self.function.declared:
+        if node.target in self.function.indices:
+            node.value = self.typer.index(node.value, "an index")
+        elif node.target in self.function.declared:
             name = node.target.split(".")[0]
             node.value = self.typer.store(node.value, dtype, f"{name!r}")
         else:
