@@ -65,8 +65,8 @@ class ArrayParameter:
 
     @property
     def spoken(self) -> str:
-        """The name as the source has it; that of an inlined function carries a suffix."""
-        return self.name.split(".", maxsplit=1)[0]
+        """The name as the source has it; a local of an inlined function carries a suffix."""
+        return self.name.split(".", maxsplit=1)[0] if self.is_local else self.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

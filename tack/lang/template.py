@@ -38,6 +38,7 @@ __all__ = [
     "extents_of",
     "held_by_class",
     "is_device_class",
+    "is_number",
     "is_hidden",
     "is_template",
     "methods_of",
@@ -175,7 +176,7 @@ def class_has(cls: type, name: str) -> bool:
     return class_value(cls, name) is not MISSING
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     return plain_number(value) is not None
 
 
@@ -220,7 +221,7 @@ def constants_of_class(cls: type) -> dict[str, Any]:
 
 
 def _is_compiled_in(value: object) -> bool:
-    return _is_number(value) or is_constant(value)
+    return is_number(value) or is_constant(value)
 
 
 def held_by_class(cls: type) -> dict[str, Any]:
@@ -330,9 +331,9 @@ def _sort_out(template: object) -> Attributes:
     for name, value in (*held.items(), *own.items()):
         hides = found.constants.pop(name, MISSING) is not MISSING
         found.others.pop(name, None)
-        if isinstance(value, Constant) or (hides and _is_number(value)):
+        if isinstance(value, Constant) or (hides and is_number(value)):
             found.constants[name] = value
-        elif _is_number(value):
+        elif is_number(value):
             found.scalars[name] = value
         elif _is_array(value):
             found.arrays[name] = value

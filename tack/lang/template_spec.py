@@ -18,6 +18,7 @@ from tack.lang.template import (
     constants_of_class,
     extents_of,
     is_device_class,
+    is_number,
     methods_of,
     template_tree,
 )
@@ -193,9 +194,14 @@ def spec(cls: type, /, **attributes: object) -> TemplateSpec:
         elif isinstance(value, FunctionDefinition):
             functions[name] = value
             constants.pop(name, None)
-        elif name in constants and isinstance(value, bool | int | float):
+        elif (vector := components_of(value)) is not None:
+            raise TypeError(
+                f"{where}: a call passes the vectors of an object; write its type, as in "
+                f'{name}="{vector[0]}"'
+            )
+        elif name in constants and is_number(value):
             constants[name] = value
-        elif isinstance(value, bool | int | float):
+        elif is_number(value):
             raise TypeError(
                 f"{where}: {cls.__qualname__} has no number {name!r}, so a call passes it; write "
                 f'its type, as in {name}="i64"'

@@ -62,14 +62,15 @@ class _Annotator:
     def store(self, node: IRArrayStore) -> None:
         dtype = self.dtypes[node.array]
         assert dtype is not None
-        what = f"an index of {node.array}"
+        array = self.typer.spoken(node.array)
+        what = f"an index of {array}"
         node.indices = [self.typer.index(index, what) for index in node.indices]
-        node.value = self.typer.store(node.value, dtype, f"an element of {node.array}")
+        node.value = self.typer.store(node.value, dtype, f"an element of {array}")
 
     def atomic(self, node: IRAtomic) -> None:
-        dtype, what = self.typer.element(node.array), f"an index of {node.array}"
+        dtype, array = self.typer.element(node.array), self.typer.spoken(node.array)
+        what, element = f"an index of {array}", f"an element of {array}"
         node.indices = [self.typer.index(index, what) for index in node.indices]
-        element = f"an element of {node.array}"
         node.value = self.typer.store(node.value, dtype, element)
         if node.compare is not None:
             node.compare = self.typer.store(node.compare, dtype, element)
