@@ -77,9 +77,9 @@ def test_a_spec_takes_no_live_objects_but_the_spec_of_a_call_equals_it() -> None
         ({"n": "i65"}, ValueError, "unknown type 'i65'"),
         ({"n": "i64, i64"}, ValueError, "is not one scalar or array"),
         ({"corners": "i64"}, TypeError, "is a number of the class, which is compiled in; write"),
-        ({"n": 3}, TypeError, 'a call passes it; write its type, as in n="i64"'),
-        ({"n": tack.constant((1, 2), tack.u8x2)}, TypeError, 'type, as in n="u8x2"'),
-        ({"corners": tack.f32x2(1, 2)}, TypeError, 'type, as in corners="f32x2"'),
+        ({"n": 3}, TypeError, "a call passes it; write its type, as in n='i64'"),
+        ({"n": tack.constant((1, 2), tack.u8x2)}, TypeError, "type, as in n='u8x2'"),
+        ({"corners": tack.f32x2(1, 2)}, TypeError, "type, as in corners='f32x2'"),
         ({"n": None}, TypeError, "an attribute is a text"),
         ({"a__corners": 1.0, "a": tack.spec(Grid)}, TypeError, "no number 'a__corners'"),
         ({"a__corners": "i64", "a": tack.spec(Grid)}, TypeError, "both flatten to 'a__corners'"),
@@ -449,7 +449,8 @@ CLOUDS = """
     def prebuilt():
         shape = dict(eye="f32x3", turn="f32x2x2", points="f32x3[:]", weight="f64")
         yield tack.spec(Cloud, **shape), "f32[:]", "f32x2"
-        yield tack.spec(Dim, **shape, tint="u8x3", gain=tack.constant(2, tack.u8)), "f32[:]", "f32x2"
+        dim = tack.spec(Dim, **shape, tint="u8x3", gain=tack.constant(2, tack.u8))
+        yield dim, "f32[:]", "f32x2"
 """
 
 

@@ -38,8 +38,8 @@ __all__ = [
     "extents_of",
     "held_by_class",
     "is_device_class",
-    "is_number",
     "is_hidden",
+    "is_number",
     "is_template",
     "methods_of",
     "slot_value",
@@ -177,6 +177,7 @@ def class_has(cls: type, name: str) -> bool:
 
 
 def is_number(value: object) -> bool:
+    """Whether ``value`` is a number of Python or NumPy, or a `constant` that is one."""
     return plain_number(value) is not None
 
 
