@@ -35,7 +35,6 @@ from tack.model.vectors import VectorType, component_names
 
 __all__ = ["check_signature", "lower_kernel"]
 
-MAX_DIMENSIONS = 3
 MAX_PARAMETERS = 127
 
 
@@ -299,37 +298,9 @@ class _KernelLowering(StatementLowering):
     def _ndrange_loop(
         self, node: ast.For, call: ast.Call
     ) -> tuple[list[str], list[Expression], list[Statement]]:
-        args = self._spread(call)
-        if call.keywords or not 1 <= len(args) <= MAX_DIMENSIONS:
-            raise self.refuse(call, f"tack.ndrange takes 1 to {MAX_DIMENSIONS} extents")
-        extents = self.evaluate(args)
-        target = node.target
-        if not isinstance(target, ast.Tuple) or len(target.elts) != len(extents):
-            if len(extents) == 1:
-                raise self.refuse(call, "tack.ndrange of 1 extent gives tuples; write range(...)")
-            raise self.refuse(
-                target,
-                f"tack.ndrange of {len(extents)} extents gives {len(extents)} indices; "
-                f"write {', '.join('ijk'[: len(extents)])}",
-            )
+        extents, target = self.ndrange_parts(node, call)
         names, first = self._indices(node, target)
         return names, extents, first
-
-    def _spread(self, call: ast.Call) -> list[ast.expr]:
-        """The extents of ``tack.ndrange``, those of ``*x.shape`` written out."""
-        args: list[ast.expr] = []
-        for each in call.args:
-            inner = each.value if isinstance(each, ast.Starred) else each
-            array = self.shape_of(inner)
-            if array is not None and inner is each:
-                raise self.refuse(each, f"a shape is several extents; write *{ast.unparse(each)}")
-            if array is None or inner is each:
-                args.append(each)
-                continue
-            for dim in range(array.spec.rank):
-                axis = ast.copy_location(ast.Constant(dim), each)
-                args.append(ast.copy_location(ast.Subscript(inner, axis, ast.Load()), each))
-        return args
 
     def _indices(self, node: ast.For, target: ast.Tuple) -> tuple[list[str], list[Statement]]:
         """The IR names of the indices of a loop that has a tuple as its target.

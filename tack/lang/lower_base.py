@@ -123,8 +123,9 @@ class Frame:
 
 @dataclass(slots=True)
 class Loop:
-    """The assignment states with which a loop is left or goes round."""
+    """The assignment states with which a loop is left or goes round; ``several`` loops at once."""
 
+    several: bool = False
     breaks: list[frozenset[str] | None] = field(default_factory=list)
     rounds: list[frozenset[str] | None] = field(default_factory=list)
 

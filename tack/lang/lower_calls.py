@@ -84,7 +84,7 @@ _ADVICE: Final[dict[Any, str]] = {
     python.print: "print in a kernel is not built yet",
     python.sum: "sum is not part of the kernel language; add in a loop",
     python.range: "range() stands in the head of a for loop only",
-    language.ndrange: "tack.ndrange() stands in the head of the outermost loop only",
+    language.ndrange: "tack.ndrange() stands in the head of a for loop only",
     language.local_array: "a local array is made by a statement: name = tack.local_array(...)",
     language.local_array_like: (
         "a local array is made by a statement: name = tack.local_array_like(...)"
