@@ -155,7 +155,7 @@ STATEMENTS = {
     "x[-2] = 1.0": ("x[-2]", "negative"),
     "x[0:2] = 1.0": ("0:2", "slices are not built yet"),
     "x[i] = x.shape": ("x.shape", "write .shape[k]"),
-    "x[i] = x.shape[1]": ("x.shape[1]", "1 dimensions, so no .shape[1]"),
+    "x[i] = x.shape[1]": ("x.shape[1]", "'x' has 1 dimension, so no .shape[1]"),
     "x[i] = x.shape[i]": ("x.shape[i]", "literal"),
     "x[i] = i.real": ("i.real", "a number has no attribute"),
     "x[i] = i[0]": ("i[0]", "only arrays"),
@@ -209,7 +209,7 @@ STATEMENTS = {
     "a, b, c = two(i)": ("a, b, c = two(i)", "2 values cannot be unpacked into 3 names"),
     "a = two(i)": ("two(i)", "gives 2 values, and one is needed"),
     "x[i] = one()": ("one()", "is not given 'x'"),
-    "x[i] = one(i, i)": ("one(i, i)", "1 positional arguments, not 2"),
+    "x[i] = one(i, i)": ("one(i, i)", "one() takes 1 positional argument, not 2"),
     "x[i] = one(i, x=i)": ("x=i", "'x' twice"),
     "x[i] = one(y=i)": ("y=i", "no parameter 'y'"),
     "x[i] = one(*i)": ("*i", "star arguments"),
@@ -218,7 +218,7 @@ STATEMENTS = {
     "x[i] = loops(i)": ("loops(x)", "loops -> other -> loops"),
     "x[i] = maybe(i)": (None, "can end without a return"),
     "x[i] = in_loop(i)": ("return k", "a return inside a loop of a function"),
-    "x[i] = uneven(i)": ("return 1", "1 values and an earlier one 2"),
+    "x[i] = uneven(i)": ("return 1", "gives 1 value and an earlier one 2"),
     "return": ("return", "a kernel returns nothing"),
     "return i": ("return i", "a kernel returns nothing"),
     "break": ("break", "use 'continue'"),
@@ -232,7 +232,13 @@ STATEMENTS = {
     "x[i] = i not in x": ("i not in x", "'not in' is not part"),
     "x[i] = x[i] @ x[i]": ("x[i] @ x[i]", "matrices"),
     "for k in x: pass": ("x", "range(...)"),
-    "for k in tack.ndrange(2, 2): pass": ("tack.ndrange(2, 2)", "outermost"),
+    "for k in tack.ndrange(2, 2): pass": ("k", "tack.ndrange of 2 extents gives 2 indices; write"),
+    "for a, x[0] in tack.ndrange(2, 2): pass": ("x[0]", "a loop over tack.ndrange are names"),
+    "for a, b in tack.ndrange(2, 2):\n    if a: break": (
+        "break",
+        "leaves all of its loops at once",
+    ),
+    "for a, b in tack.ndrange(2, 2.5): pass": (None, "is an integer, not a float literal"),
     "for k in range(): pass": ("range()", "1 to 3 arguments"),
     "for k in range(0, 3, 0): pass": ("range(0, 3, 0)", "step of a range is not 0"),
     "for a, b in range(3): pass": ("a, b", "one name"),
@@ -258,7 +264,10 @@ STATEMENTS = {
     "x[i] = sum(x)": ("sum(x)", "add in a loop"),
     "x[i] = divmod(i, 2)": ("divmod(i, 2)", "write // and %"),
     "x[i] = range(3)": ("range(3)", "in the head of a for loop only"),
-    "x[i] = tack.ndrange(2, 2)": ("tack.ndrange(2, 2)", "in the head of the outermost loop only"),
+    "x[i] = tack.ndrange(2, 2)": (
+        "tack.ndrange(2, 2)",
+        "tack.ndrange() stands in the head of a for loop only",
+    ),
     "x[i] = math.ceil(x[i])": ("math.ceil(x[i])", "write tack.ceil"),
     "x[i] = math.trunc(x[i])": ("math.trunc(x[i])", "write tack.trunc"),
     "x[i] = math.sqrt(x[i])": ("math.sqrt(x[i])", "write tack.sqrt"),
@@ -336,6 +345,24 @@ TYPED = {
     "t = 2 ** 64; x[i] = t": ("i64, i64, f32[:]", "fits no integer type"),
     "x[i] = a": ("f32, f32, u8[:]", "an element of x is u8 and this is an f32; cast it: tack.u8"),
     "x[a] = 1": ("f32, f32, u8[:]", "an index of x is an integer, not an f32"),
+    "x[a > 0] = 1": ("i64, i64, u8[:]", "an index of x is an integer, not a bool"),
+    "x[0] = x[a]": (
+        "bool, i64, u8[:]",
+        "write int(...) for a number, and an if where it is a mask",
+    ),
+    "x[a and b] += 1": ("i64, i64, u8[:]", "an index of x is an integer, not a bool"),
+    "x[True] = 1": ("i64, i64, u8[:]", "an index of x is an integer, not a bool"),
+    "x.flat[a] = 1": ("bool, i64, u8[:, :]", "an index of x is an integer, not a bool"),
+    "x[0, 0] = x.flat[a]": ("bool, i64, u8[:, :; strided]", "an index is an integer, not a bool"),
+    "y = x.flat[a].x": ("bool, i64, u8x3[:]", "an index of x is an integer, not a bool"),
+    "x[a, 0] = x[0, 0]": ("bool, i64, u8x2[:]", None),
+    "tack.atomic_add(x, a, 1)": ("bool, i64, u8[:]", "an index of x is an integer, not a bool"),
+    "y = tack.local_array(tack.f32, 2); y[a] = 1": ("bool, i64, u8[:]", "not a bool; write int"),
+    "for k in range(a > 0): pass": (
+        "i64, i64, u8[:]",
+        "range is an integer, not a bool; ",
+    ),
+    "for k in range(0, 3, a): pass": ("bool, i64, u8[:]", "not a bool; cast it: int(...)"),
     "x[9223372036854775808] = 1": ("f32, f32, u8[:]", "does not hold 9223372036854775808"),
 }
 
@@ -371,6 +398,8 @@ VECTORS = {
     "out[0] = v[1.5]": ("v[1.5]", "an index is an integer, not 1.5"),
     "v[1.0] = 1": ("v[1.0]", "an index is an integer, not 1.0"),
     "m[0, 0.5] = 1": ("m[0, 0.5]", "an index is an integer, not 0.5"),
+    "out[0] = v[n > 0]": ("n > 0", "an index is an integer, not a bool"),
+    "v[True] = 1": ("True", "an index is an integer, not a bool; write int(...) for a number"),
     "out[0] = v[out[0]]": ("out[0]", "cast it"),
     "out[0] = v[0, 1]": ("v[0, 1]", "is given 2 indices"),
     "out[0] = m[2, 0]": ("m[2, 0]", "out of range"),
@@ -531,6 +560,11 @@ class Grid:
 class Holder:
     pass
 
+@tack.device_class
+class Sized:
+    tack_extents = ("n",)
+    n = 2.0
+
 @tack.func
 def typed(m: tack.i64):
     return m
@@ -538,6 +572,7 @@ def typed(m: tack.i64):
 def given():
     grid = Grid()
     grid.inner = Holder()
+    grid.inner.sized = Sized()
     return grid, np.zeros(3)
 """
 
@@ -557,7 +592,7 @@ TEMPLATES: dict[str, tuple[str, str]] = {
         "grid.nz",
         "grid (Grid) has no attribute 'nz'; it has data, inner, n, nx, ny",
     ),
-    "x[i] = grid.inner.nz": ("grid.inner.nz", "(Holder) has no attribute 'nz'; it has none"),
+    "x[i] = grid.inner.nz": ("grid.inner.nz", "(Holder) has no attribute 'nz'; it has sized"),
     "x[i] = grid.volume()": ("grid.volume", "has no method 'volume'; it has lost, size"),
     "Holder.n = 1": ("Holder", "only names, elements of arrays, and components of vectors"),
     "grid.n = 1": ("grid", "attributes of 'grid' are read only; store results in an array"),
@@ -570,6 +605,10 @@ TEMPLATES: dict[str, tuple[str, str]] = {
 # Head of the parallel loop over such a grid: (under the caret, words).
 TEMPLATE_LOOPS: dict[str, tuple[str, str]] = {
     "for i, j, k in grid:": ("i, j, k", "grid has 2 extents, so its loop gives 2 indices"),
+    "for i in grid.inner.sized:": (
+        "grid.inner.sized",
+        "is an i64, and this is a float; make",
+    ),
     "for i in grid.inner:": ("grid.inner", "grid.inner (Holder) declares no extents"),
 }
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tack.runtime.cache import Cache
+from tack.runtime.cache import Cache, default_cache
 
 KEY, OTHER = "a" * 64, "b" * 64
 FACTS, CODE = {"launch": {"slots": [1, 2]}, "text": "é"}, bytes(range(256)) * 10
@@ -226,3 +226,13 @@ def test_a_writer_killed_at_any_moment_leaves_no_half_entry(tmp_path):
         for k in range(7):
             found = cache.get(f"{k:064x}")
             assert found is None or found == ({}, bytes(300_000))
+
+
+def test_a_tilde_in_tack_cache_dir_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TACK_CACHE_DIR", "~/kernels")
+    default_cache.cache_clear()
+    try:
+        assert default_cache().folder == str(tmp_path / "kernels")
+    finally:
+        default_cache.cache_clear()

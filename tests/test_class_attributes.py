@@ -146,7 +146,7 @@ def test_an_annotation_of_a_class_decides_and_is_checked(module: ModuleType) -> 
     with pytest.raises(TypeError, match=r"'t\.width' is annotated u8"):
         module.kernel(given, out)
     given.width, given.scale = 1, np.zeros(3)
-    with pytest.raises(TypeError, match=r"'t\.scale' is annotated f64 and is an array"):
+    with pytest.raises(TypeError, match=r"'t\.scale' is annotated f64 .* array \(f64\[3\]\); give"):
         module.kernel(given, out)
     given.scale, given.rays = 1.0, np.zeros((3, 3), np.float32)
     with pytest.raises(TypeError, match=r"'t\.rays' is annotated .*whose last ax.* 2"):

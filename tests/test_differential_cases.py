@@ -332,6 +332,47 @@ CASES: dict[str, tuple[tuple[Any, ...], str, list[int]]] = {
         """,
         [0],
     ),
+    "an inner ndrange runs its last index fastest, and reads its extents on entry": (
+        (3,),
+        """
+        def kernel(x, n):
+            for i in range(1):
+                m, s = n, 0
+                for a, b in tack.ndrange(m, m - 1):
+                    m = 7
+                    if b == 0 and a == 1:
+                        continue
+                    s = s * 10 + a * 2 + b
+                    a = 5
+                    for k in range(9):
+                        if k == b:
+                            break
+                        x[1] += 1
+                x[0] = s
+                for a, b, c in tack.ndrange(n, -1, n):
+                    x[2] = 1
+                for a, b in tack.ndrange(2, 2):
+                    x[3] += b
+        """,
+        [1345, 3, 0, 2],
+    ),
+    "hazards of integers are defined at every width, and trap at none": (
+        (0, -1, 127),
+        """
+        def kernel(x, zero, minus, many):
+            for i in range(1):
+                least = tack.i32(-2147483648)
+                lowest = tack.i64(-9223372036854775808)
+                x[0] = lowest // minus - lowest
+                x[1] = lowest % minus + lowest // zero + lowest % zero
+                x[2] = least // tack.i32(minus)
+                x[3] = least % tack.i32(minus) + tack.u32(least) // tack.u32(zero)
+                x[4] = tack.u64(lowest) // tack.u64(zero) + tack.u64(lowest) % tack.u64(zero)
+                x[5] = lowest >> many
+                x[6] = tack.i32(5) << tack.i32(many)
+        """,
+        [0, 0, -(2**31), 0, 0, -1, -(2**31)],
+    ),
     "a docstring, pass and an assert do nothing": (
         (1,),
         """

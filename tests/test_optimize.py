@@ -236,7 +236,7 @@ def test_a_load_stays_before_the_store() -> None:
     ]
 
 
-def test_locals_are_listed_once_in_order_of_appearance() -> None:
-    body = "b = x[1]\na = x[0]\nb = b + a\nx[0] = b"
+def test_locals_that_are_read_are_listed_once_in_order_of_appearance() -> None:
+    body = "unread = x[2]\nb = x[1]\na = x[0]\nb = b + a\nx[0] = b"
     function = prepared(lowered(body, "x: u8[:]"), "localized")
     assert list(function.locals) == ["b", "a"]

@@ -343,6 +343,12 @@ def test_a_choice_has_the_type_of_both_branches(load: Load) -> None:
         "x[i] += 0.5",
         "w = y[i] if y[i] else x[i]",
         "w = x[i] & 0.5",
+        "x[i > 0] = 1",
+        "w = x[x[i] == y[i]]",
+        "x.flat[i > 0] = 1",
+        "tack.atomic_add(x, i > 0, 1)",
+        "w = tack.i32x2(1, 2)\nx[i] = w[i > 0]",
+        "for k in range(i > 0):\n    x[i] = 1",
     ],
 )
 def test_what_the_language_refuses(load: Load, body: str) -> None:

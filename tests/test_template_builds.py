@@ -77,7 +77,9 @@ def test_a_spec_takes_no_live_objects_but_the_spec_of_a_call_equals_it() -> None
         ({"n": "i65"}, ValueError, "unknown type 'i65'"),
         ({"n": "i64, i64"}, ValueError, "is not one scalar or array"),
         ({"corners": "i64"}, TypeError, "is a number of the class, which is compiled in; write"),
-        ({"n": 3}, TypeError, 'a call passes it; write its type, as in n="i64"'),
+        ({"n": 3}, TypeError, "a call passes it; write its type, as in n='i64'"),
+        ({"n": tack.constant((1, 2), tack.u8x2)}, TypeError, "type, as in n='u8x2'"),
+        ({"corners": tack.f32x2(1, 2)}, TypeError, "type, as in corners='f32x2'"),
         ({"n": None}, TypeError, "an attribute is a text"),
         ({"a__corners": 1.0, "a": tack.spec(Grid)}, TypeError, "no number 'a__corners'"),
         ({"a__corners": "i64", "a": tack.spec(Grid)}, TypeError, "both flatten to 'a__corners'"),
@@ -422,3 +424,66 @@ def test_the_example_is_built_and_runs(tmp_path) -> None:
         "StructuredCells, float64",
         "ExplicitCells, float64",
     ]
+
+
+CLOUDS = """
+    import tack
+
+    @tack.device_class
+    class Cloud:
+        points: tack.Array[tack.f32x3]
+        weight: tack.f64
+        tint = tack.constant((1, 2, 3), tack.u8x3)
+        gain = 1
+
+    class Dim(Cloud):
+        pass
+
+    @tack.kernel
+    def shade(cloud, /, out, *, at: tack.f32x2):
+        for i in range(out.shape[0]):
+            turned = cloud.turn @ cloud.eye.xy
+            shade = tack.dot(cloud.eye, cloud.points[i]) * tack.f32(cloud.weight)
+            out[i] = shade + turned.x + cloud.tint.y * cloud.gain + at[i % 2]
+
+    def prebuilt():
+        shape = dict(eye="f32x3", turn="f32x2x2", points="f32x3[:]", weight="f64")
+        yield tack.spec(Cloud, **shape), "f32[:]", "f32x2"
+        dim = tack.spec(Dim, **shape, tint="u8x3", gain=tack.constant(2, tack.u8))
+        yield dim, "f32[:]", "f32x2"
+"""
+
+
+def test_specs_of_vectors_are_prebuilt_and_answer_calls(tmp_path, monkeypatch) -> None:
+    manifest = MANIFEST.replace("kernels:total", "clouds:shade").replace("kernels:", "clouds:")
+    project = Project(tmp_path, {"clouds": CLOUDS}, manifest)
+    build_bundle(project.read(), tmp_path / "src", tmp_path / "build")
+    program = f"""
+        import os, warnings
+        import numpy as np, tack
+        from {project.name} import clouds
+
+        results = []
+        for policy in ("forbid", "allow"):
+            os.environ["TACK_JIT"] = policy
+            for cls in (clouds.Cloud, clouds.Dim):
+                cloud, out = cls(), np.zeros(3, np.float32)
+                cloud.eye, cloud.turn = tack.f32x3(1, 2, 0.1), tack.f32x2x2(0, -1, 1, 0)
+                cloud.points = np.arange(9, dtype=np.float32).reshape(3, 3)
+                cloud.weight = 0.3
+                if cls is clouds.Dim:
+                    cloud.tint, cloud.gain = tack.u8x3(7, 8, 9), tack.constant(2, tack.u8)
+                # Every other element is of a layout that nobody prebuilt.
+                given = out if policy == "forbid" else np.zeros(6, np.float32)[::2]
+                clouds.shade(cloud, given, at=(0.5, 0.25))
+                results.append(given.tolist())
+        assert results[:2] == results[2:] and results[0] != results[1], results
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "src"), *sys.path])},
+    )
+    assert done.returncode == 0, done.stderr

@@ -958,7 +958,10 @@ def test_bounds_may_use_attributes_of_templates(load) -> None:
         ("tack_extents = ('n', 'm')", "i, j, k", "obj has 2 extents, so its loop gives 2 indices"),
         ("tack_extents = ('n', 'gone')", "c", "no attribute 'gone'"),
         ("tack_extents = ('data',)", "c", "has no value of its own"),
-        ("tack_extents = ('x',)", "c", "integer"),
+        ("tack_extents = ('x',)", "c", "obj.x is an extent, which is an i64, and this is an f64; "),
+        ("tack_extents = ('y',)\n    y = 2.0", "c", "this is a float; make the attribute an int"),
+        ("tack_extents = ('y',)\n    y = True", "c", "this is a bool; make the attribute an int"),
+        ("tack_extents = ('u',)\n    u: tack.u64", "c", "this is a u64; make the attribute an int"),
     ],
 )
 def test_a_loop_over_what_declares_no_such_extents_is_refused(load, members, target, said) -> None:
@@ -967,7 +970,7 @@ def test_a_loop_over_what_declares_no_such_extents_is_refused(load, members, tar
         f"@tack.kernel\ndef kernel(obj, out):\n    for {target} in obj:\n        out[0] = 1\n"
     )
     holder = module.Holder()
-    holder.n, holder.m, holder.x, holder.data = 1, 2, 0.5, np.zeros(3)
+    holder.n, holder.m, holder.x, holder.u, holder.data = 1, 2, 0.5, 4, np.zeros(3)
     with pytest.raises(CompileError) as caught:
         module.kernel(holder, np.zeros(4))
     assert said in str(caught.value)
@@ -977,3 +980,32 @@ def test_a_loop_over_what_declares_no_such_extents_is_refused(load, members, tar
 def test_extents_are_one_to_three_names(load, extents) -> None:
     with pytest.raises(TypeError, match="write 1 to 3 names of attributes"):
         load(f"@tack.device_class\nclass Holder:\n    tack_extents = {extents}\n")
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("out[0] = t.a[0]", "'t.a' has 2 dimensions and is given 1 index"),
+        ("out[0] = t.a[-1, 0]", "write t.a.shape[0] - 1"),
+        ("out[0] = t.a.shape[2]", "'t.a' has 2 dimensions, so no .shape[2]"),
+        ("t.a.flat[-1] = 1", "write t.a.size - 1"),
+        ("t.a[i][0] = 1", "a part of 't.a' is no array here"),
+        ("out[0] = t.a[i > 0, 0]", "an index of t.a is an integer, not a bool"),
+        ("out[i] = part(t.a, i)", "an element of b is i32 and this is an f64"),
+        ("out[i] = masked(i)", "an index of b is an integer, not a bool"),
+    ],
+)
+def test_an_array_is_called_what_the_source_calls_it(load, statement, said) -> None:
+    module = load(
+        "@tack.device_class\nclass Holder:\n    pass\n\n"
+        "@tack.func\ndef part(a, i):\n"
+        "    b = tack.local_array(tack.i32, 2)\n    b[0] = a[i, 0]\n    return b[0]\n\n"
+        "@tack.func\ndef masked(i):\n"
+        "    b = tack.local_array(tack.i32, 2)\n    return b[i > 0]\n\n"
+        f"@tack.kernel\ndef kernel(t, out):\n    for i in range(2):\n        {statement}\n"
+    )
+    holder = module.Holder()
+    holder.a = np.zeros((2, 2))
+    with pytest.raises(CompileError) as caught:
+        module.kernel(holder, np.zeros(4))
+    assert said in str(caught.value)

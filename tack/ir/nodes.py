@@ -483,7 +483,8 @@ class IRFunction(IRNode):
     the type of a float that meets no other. ``temporaries`` are the locals that lowering made to
     evaluate an expression once: they have its type, whatever that is, so that they change none.
     ``local_arrays`` are the arrays of an iteration. ``groups`` are the locals that share one type:
-    the components of each vector. ``positions`` lies beside the tree and is in no key.
+    the components of each vector. ``indices`` are the declared locals that hold an index, and take
+    what an index may be. ``positions`` lies beside the tree and is in no key.
     """
 
     name: str
@@ -496,6 +497,7 @@ class IRFunction(IRNode):
     weak: dict[str, WeakLocal] = field(default_factory=dict)
     temporaries: set[str] = field(default_factory=set)
     groups: list[tuple[str, ...]] = field(default_factory=list)
+    indices: set[str] = field(default_factory=set)
     local_arrays: dict[str, LocalArray] = field(default_factory=dict)
 
     @property

@@ -51,7 +51,7 @@ __all__ = [
 
 
 def ndrange(*extents: int) -> Iterator[tuple[int, ...]]:
-    """The parallel loop over 2 or 3 dimensions; the last index runs fastest.
+    """A loop over 2 or 3 dimensions, parallel if it is outermost; the last index runs fastest.
 
     >>> list(ndrange(1, 2))
     [(0, 0), (0, 1)]

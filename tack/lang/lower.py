@@ -28,12 +28,13 @@ from tack.lang.lower_statements import StatementLowering
 from tack.lang.lower_templates import passed_names, template_node
 from tack.lang.template import EXTENTS
 from tack.lang.vectors import VectorMeaning
+from tack.model.dtypes import DType
 from tack.model.signature import ArraySpec, ScalarSpec, Signature, Spec
+from tack.model.spelling import article, counted
 from tack.model.vectors import VectorType, component_names
 
 __all__ = ["check_signature", "lower_kernel"]
 
-MAX_DIMENSIONS = 3
 MAX_PARAMETERS = 127
 
 
@@ -91,6 +92,7 @@ class _KernelLowering(StatementLowering):
         self.kernel = kernel
         self.signature = signature
         self.node = kernel.source.node
+        self.passed: dict[str, DType] = {}
 
     def lower(self) -> IRFunction:
         """The whole kernel."""
@@ -111,6 +113,7 @@ class _KernelLowering(StatementLowering):
                 default_float=self.signature.default_float,
                 positions=self.positions,
                 declared=self.declared,
+                indices=self.indices,
                 temporaries=self.temporaries,
                 local_arrays=self.arrays,
                 groups=self.groups,
@@ -147,6 +150,7 @@ class _KernelLowering(StatementLowering):
                 param = IRParam(name, spec.dtype, spec.all_dims, spec.is_strided)
             else:
                 self.mark_assigned(name)
+                self.passed[name] = spec.dtype
                 param = IRParam(name, spec.dtype)
             if not each.path:
                 self.frame.meanings[name] = meaning
@@ -289,37 +293,9 @@ class _KernelLowering(StatementLowering):
     def _ndrange_loop(
         self, node: ast.For, call: ast.Call
     ) -> tuple[list[str], list[Expression], list[Statement]]:
-        args = self._spread(call)
-        if call.keywords or not 1 <= len(args) <= MAX_DIMENSIONS:
-            raise self.refuse(call, f"tack.ndrange takes 1 to {MAX_DIMENSIONS} extents")
-        extents = self.evaluate(args)
-        target = node.target
-        if not isinstance(target, ast.Tuple) or len(target.elts) != len(extents):
-            if len(extents) == 1:
-                raise self.refuse(call, "tack.ndrange of 1 extent gives tuples; write range(...)")
-            raise self.refuse(
-                target,
-                f"tack.ndrange of {len(extents)} extents gives {len(extents)} indices; "
-                f"write {', '.join('ijk'[: len(extents)])}",
-            )
+        extents, target = self.ndrange_parts(node, call)
         names, first = self._indices(node, target)
         return names, extents, first
-
-    def _spread(self, call: ast.Call) -> list[ast.expr]:
-        """The extents of ``tack.ndrange``, those of ``*x.shape`` written out."""
-        args: list[ast.expr] = []
-        for each in call.args:
-            inner = each.value if isinstance(each, ast.Starred) else each
-            array = self.shape_of(inner)
-            if array is not None and inner is each:
-                raise self.refuse(each, f"a shape is several extents; write *{ast.unparse(each)}")
-            if array is None or inner is each:
-                args.append(each)
-                continue
-            for dim in range(array.spec.rank):
-                axis = ast.copy_location(ast.Constant(dim), each)
-                args.append(ast.copy_location(ast.Subscript(inner, axis, ast.Load()), each))
-        return args
 
     def _indices(self, node: ast.For, target: ast.Tuple) -> tuple[list[str], list[Statement]]:
         """The IR names of the indices of a loop that has a tuple as its target.
@@ -356,13 +332,15 @@ class _KernelLowering(StatementLowering):
         chains = [ast.Attribute(node.iter, name, ast.Load()) for name in slowest_first]
         located = [ast.copy_location(chain, node.iter) for chain in chains]
         extents = self.evaluate(list[ast.expr](located))
+        for name, extent in zip(slowest_first, extents, strict=True):
+            self._check_attribute(node, template, name, extent)
         target = node.target
         if isinstance(target, ast.Tuple):
             if len(target.elts) != len(extents):
                 raise self.refuse(
                     target,
-                    f"{template.label} has {len(extents)} extents, so its loop gives "
-                    f"{len(extents)} indices, or one that counts through all",
+                    f"{template.label} has {counted(len(extents), 'extent')}, so its loop gives "
+                    f"{counted(len(extents), 'index')}, or one that counts through all",
                 )
             reordered = ast.copy_location(ast.Tuple(target.elts[::-1], target.ctx), target)
             names, first = self._indices(node, reordered)
@@ -379,6 +357,22 @@ class _KernelLowering(StatementLowering):
             row = self.at(target, IRBinOp("*", flat, again(extent)))
             flat = self.at(target, IRBinOp("+", row, self.at(target, IRName(index))))
         return names, extents, [self.at(target, IRAssign(name, flat))]
+
+    def _check_attribute(
+        self, node: ast.For, template: TemplateNode, name: str, extent: Expression
+    ) -> None:
+        """Refuses an attribute that is no extent: a cast in the kernel would not reach it."""
+        if isinstance(extent, IRConstant):
+            found = type(extent.value).__name__ if extent.dtype is None else extent.dtype.name
+        else:
+            assert isinstance(extent, IRName)
+            found = self.passed[extent.name].name
+        if found in ("bool", "u64") or found.rstrip("0123456789") in ("float", "f", "bf"):
+            raise self.refuse_template(
+                node.iter,
+                f"{template.label}.{name} is an extent, which is an i64, and this is "
+                f"{article(found)}; make the attribute an int",
+            )
 
     def _target(self, node: ast.Name) -> str:
         name = self.target_name(node)

@@ -86,10 +86,7 @@ class ArrayLowering(PlaceLowering):
         self, node: ast.Subscript, array: ArrayParameter, index: Expression
     ) -> list[Expression]:
         """The indices of the element of a strided array that is so many behind the first."""
-        name = self.fresh("flat")
-        self.declared[name] = i64
-        self.emit_assign(node, name, index)
-        left: Expression = self.at(node, IRName(name))
+        left = self.held_index(node, index)
         indices: list[Expression] = []
         for dim in reversed(range(1, array.spec.rank)):
             size = self.at(node, self.extent(array, dim))

@@ -26,7 +26,7 @@ from tack.ir.traversal import walk_ir
 from tack.lang.bindings import local_names
 from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.lang.vectors import Value, VectorMeaning, VectorValue, parts_of, words
-from tack.model.dtypes import DType
+from tack.model.dtypes import DType, i64
 from tack.model.errors import CompileError
 from tack.model.signature import ArraySpec
 from tack.model.vectors import component_names
@@ -65,8 +65,8 @@ class ArrayParameter:
 
     @property
     def spoken(self) -> str:
-        """The name as the source has it; that of an inlined function carries a suffix."""
-        return self.name.split(".", maxsplit=1)[0]
+        """The name as the source has it; a local of an inlined function carries a suffix."""
+        return self.name.split(".", maxsplit=1)[0] if self.is_local else self.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,8 +123,9 @@ class Frame:
 
 @dataclass(slots=True)
 class Loop:
-    """The assignment states with which a loop is left or goes round."""
+    """The assignment states with which a loop is left or goes round; ``several`` loops at once."""
 
+    several: bool = False
     breaks: list[frozenset[str] | None] = field(default_factory=list)
     rounds: list[frozenset[str] | None] = field(default_factory=list)
 
@@ -143,6 +144,7 @@ class LoweringBase:
         self.positions = Positions()
         self.out: list[Statement] = []
         self.declared: dict[str, DType] = {}
+        self.indices: set[str] = set()
         self.temporaries: set[str] = set()
         self.groups: list[tuple[str, ...]] = []
         self.assigned: frozenset[str] | None = frozenset()
@@ -224,6 +226,14 @@ class LoweringBase:
         """``value`` as it may be read several times: short, or in a temporary."""
         short = sum(1 for _ in walk_ir(value)) <= _SHORT and not contains_load(value)
         return value if short else self.temporary(node, value)
+
+    def held_index(self, node: ast.AST, index: Expression) -> Expression:
+        """An index evaluated now, into an i64: declared, so that what is no index is refused."""
+        name = f"index.{self.count()}"
+        self.declared[name] = i64
+        self.indices.add(name)
+        self.emit_assign(node, name, index)
+        return self.at(node, IRName(name))
 
     def fresh_result(self, what: str, shape: tuple[int, ...]) -> str | VectorMeaning:
         """A temporary for a value of ``shape``."""

@@ -33,6 +33,7 @@ from tack.lang.vectors import (
     words,
 )
 from tack.model.dtypes import DTYPES, DType, numpy_name
+from tack.model.spelling import counted
 from tack.model.vectors import VectorType
 
 __all__ = ["CallLowering"]
@@ -75,7 +76,7 @@ _ADVICE: Final[dict[Any, str]] = {
     python.print: "print in a kernel is not built yet",
     python.sum: "sum is not part of the kernel language; add in a loop",
     python.range: "range() stands in the head of a for loop only",
-    language.ndrange: "tack.ndrange() stands in the head of the outermost loop only",
+    language.ndrange: "tack.ndrange() stands in the head of a for loop only",
     language.local_array: "a local array is made by a statement: name = tack.local_array(...)",
     language.local_array_like: (
         "a local array is made by a statement: name = tack.local_array_like(...)"
@@ -244,7 +245,7 @@ class CallLowering(InliningLowering):
         if len(values) != _ARITY[name]:
             raise self.refuse(
                 node,
-                f"{name} takes {_ARITY[name]} value{'s' * (_ARITY[name] != 1)}, not {len(values)}",
+                f"{name} takes {counted(_ARITY[name], 'value')}, not {len(values)}",
             )
         return self.componentwise(node, values, lambda *args: self._call(node, name, args), name)
 

@@ -11,6 +11,7 @@ from tack.ir.nodes import (
 from tack.lang.lower_arrays import ArrayLowering
 from tack.lang.lower_base import ArrayParameter
 from tack.lang.lower_templates import TemplateLowering
+from tack.model.spelling import counted
 
 __all__ = ["ElementLowering"]
 
@@ -75,9 +76,8 @@ class ElementLowering(ArrayLowering, TemplateLowering):
             raise self.refuse(node, "the index of a shape is a literal, as in .shape[0]")
         dim = -inner.value if negative else inner.value
         if not -array.spec.rank <= dim < array.spec.rank:
-            raise self.refuse(
-                node, f"{array.spoken!r} has {array.spec.rank} dimensions, so no .shape[{dim}]"
-            )
+            has = counted(array.spec.rank, "dimension")
+            raise self.refuse(node, f"{array.spoken!r} has {has}, so no .shape[{dim}]")
         return self.extent(array, dim % array.spec.rank)
 
     def indices_of(
@@ -96,9 +96,8 @@ class ElementLowering(ArrayLowering, TemplateLowering):
         if len(nodes) != array.spec.rank:
             raise self.refuse(
                 node,
-                f"{array.spoken!r} has {array.spec.rank} dimension"
-                f"{'s' * (array.spec.rank != 1)} and is given {len(nodes)} "
-                f"ind{'ices' if len(nodes) != 1 else 'ex'}{_meant(array, len(nodes))}",
+                f"{array.spoken!r} has {counted(array.spec.rank, 'dimension')} and is given "
+                f"{counted(len(nodes), 'index')}{_meant(array, len(nodes))}",
             )
         return nodes
 

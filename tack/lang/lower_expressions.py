@@ -22,7 +22,7 @@ from tack.lang.vectors import (
 )
 from tack.model.dtypes import DType, i64
 from tack.model.errors import CompileError
-from tack.model.spelling import advice
+from tack.model.spelling import advice, counted
 from tack.model.vectors import components_of, is_constant
 
 __all__ = ["ExpressionLowering"]
@@ -231,7 +231,9 @@ class ExpressionLowering(OperatorLowering, ElementLowering):
                 "to look numbers up while the kernel runs",
             )
         if not 0 <= index.value < len(table):
-            raise self.refuse(node, f"{name} has {len(table)} numbers, so no {name}[{index.value}]")
+            raise self.refuse(
+                node, f"{name} has {counted(len(table), 'number')}, so no {name}[{index.value}]"
+            )
         value = table[index.value]
         if is_constant(value):
             vector = components_of(value)

@@ -25,6 +25,7 @@ from tack.lang.vectors import (
     shape_of_value,
     vector_of,
 )
+from tack.model.spelling import counted
 from tack.model.vectors import components_of
 
 __all__ = ["InliningLowering"]
@@ -119,9 +120,8 @@ class InliningLowering(ExpressionLowering):
             own.add(positional.pop(0))
             by_keyword -= own
         if len(node.args) > len(positional):
-            raise self.refuse(
-                node, f"{name}() takes {len(positional)} positional arguments, not {len(node.args)}"
-            )
+            takes = counted(len(positional), "positional argument")
+            raise self.refuse(node, f"{name}() takes {takes}, not {len(node.args)}")
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 raise self.refuse(argument, "star arguments are not part of the kernel language")

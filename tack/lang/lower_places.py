@@ -36,7 +36,7 @@ from tack.lang.vectors import (
     sub_shape,
     words,
 )
-from tack.model.dtypes import DType, i64
+from tack.model.dtypes import DType
 from tack.model.vectors import VectorType, as_words, component_names
 
 __all__ = ["Case", "Place", "PlaceLowering", "Slot"]
@@ -150,11 +150,8 @@ class PlaceLowering(VectorLowering):
     def _flat_element(self, node: ast.AST, array: ArrayParameter, index: Expression) -> Place:
         """The place of the vector that is so many behind the first of a contiguous array."""
         count = math.prod(array.spec.element)
-        name = self.fresh("flat")
-        self.declared[name] = i64
-        self.emit_assign(node, name, index)
         scale: Expression = self.at(node, IRConstant(count, None, weak=True))
-        first: Expression = self.at(node, IRBinOp("*", self.at(node, IRName(name)), scale))
+        first: Expression = self.at(node, IRBinOp("*", self.held_index(node, index), scale))
         first = self.temporary(node, first, "flat")
         slots = []
         for k in range(count):

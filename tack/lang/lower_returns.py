@@ -20,6 +20,7 @@ from tack.lang.vectors import (
     shape_of_value,
 )
 from tack.model.dtypes import bool_
+from tack.model.spelling import counted
 
 __all__ = ["ReturnLowering"]
 
@@ -85,7 +86,8 @@ class ReturnLowering(CallLowering):
         if len(values) != len(frame.results):
             raise self.refuse(
                 node,
-                f"this return gives {len(values)} values and an earlier one {len(frame.results)}",
+                f"this return gives {counted(len(values), 'value')} and an earlier one "
+                f"{len(frame.results)}",
             )
         for result, value in zip(frame.results, values, strict=True):
             self.write(node, result, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins as python
+from collections.abc import Sequence
 from typing import Final
 
 from tack.ir.nodes import (
@@ -12,6 +13,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRContinue,
     IRIf,
+    IRName,
     IRSequentialFor,
     IRWhile,
     Statement,
@@ -30,10 +32,12 @@ from tack.lang.vectors import (
     VectorMeaning,
     VectorValue,
     names_of,
+    parts_of,
     rows_of,
     shape_of_value,
 )
 from tack.model.dtypes import bool_
+from tack.model.spelling import counted
 from tack.model.vectors import VectorType, as_words
 
 __all__ = ["StatementLowering"]
@@ -53,6 +57,8 @@ _REFUSED: Final[dict[str, str]] = {
     "Raise": "'raise' is not part of the kernel language",
     "Match": "'match' is not part of the kernel language; write if/elif",
 }
+
+MAX_DIMENSIONS: Final = 3
 
 
 class StatementLowering(ReturnLowering):
@@ -116,8 +122,8 @@ class StatementLowering(ReturnLowering):
         if len(target.elts) != len(values):
             raise self.refuse(
                 node,
-                f"{len(values)} value{'s' * (len(values) != 1)} cannot be unpacked into "
-                f"{len(target.elts)} names",
+                f"{counted(len(values), 'value')} cannot be unpacked into "
+                f"{counted(len(target.elts), 'name')}",
             )
         for element, value in zip(target.elts, values, strict=True):
             self.assign(element, value)
@@ -271,12 +277,16 @@ class StatementLowering(ReturnLowering):
         for state in loop.breaks:
             self.assigned = join(self.assigned, state)
 
-    def _loop_body(self, statements: list[ast.stmt]) -> tuple[Loop, list[Statement]]:
-        """The body of a sequential loop, and how it is left."""
-        loop = Loop()
+    def _loop_body(
+        self, statements: list[ast.stmt], indices: Sequence[tuple[ast.expr, str]] = ()
+    ) -> tuple[Loop, list[Statement]]:
+        """The body of a sequential loop, and how it is left; of several it sets the ``indices``."""
+        loop = Loop(several=bool(indices))
         self.loops.append(loop)
         self.frame.loops += 1
         with self.collect() as body:
+            for target, counter in indices:
+                self.assign(target, self.at(target, IRName(counter)))
             self.block(statements)
         self.frame.loops -= 1
         self.loops.pop()
@@ -289,9 +299,9 @@ class StatementLowering(ReturnLowering):
         call = node.iter
         callee = self.static(call.func) if isinstance(call, ast.Call) else None
         if callee is language.ndrange:
-            raise self.refuse(
-                node.iter, "tack.ndrange() is for the outermost loop; nest ranges here"
-            )
+            assert isinstance(call, ast.Call)
+            self._nested_loops(node, call)
+            return
         if not isinstance(call, ast.Call) or callee is not python.range:
             if self.template_of(node.iter) is not None:
                 raise self.refuse(
@@ -312,6 +322,54 @@ class StatementLowering(ReturnLowering):
             for state in [*loop.rounds, *loop.breaks]:
                 self.assigned = join(self.assigned, state)
 
+    def _nested_loops(self, node: ast.For, call: ast.Call) -> None:
+        """Loops over ``tack.ndrange``, the last index fastest; the extents are read on entry."""
+        extents, target = self.ndrange_parts(node, call)
+        held = [parts_of(self.settled(call, extent))[0] for extent in extents]
+        for element in target.elts:
+            if not isinstance(element, ast.Name):
+                raise self.refuse(element, "the targets of a loop over tack.ndrange are names")
+        entered, counters = self.assigned, [self.fresh("at") for _ in held]
+        _, body = self._loop_body(node.body, list(zip(target.elts, counters, strict=True)))
+        for counter, extent in reversed(list(zip(counters, held, strict=True))):
+            zero, one = (self.at(call, IRConstant(k, None, weak=True)) for k in (0, 1))
+            body = [self.at(node, IRSequentialFor(counter, zero, extent, one, body))]
+        self.out.extend(body)
+        self.assigned = entered
+
+    def ndrange_parts(self, node: ast.For, call: ast.Call) -> tuple[list[Expression], ast.Tuple]:
+        """The extents of ``tack.ndrange`` and as many targets."""
+        args = self._spread(call)
+        if call.keywords or not 1 <= len(args) <= MAX_DIMENSIONS:
+            raise self.refuse(call, f"tack.ndrange takes 1 to {MAX_DIMENSIONS} extents")
+        extents = self.evaluate(args)
+        target = node.target
+        if isinstance(target, ast.Tuple) and len(target.elts) == len(extents):
+            return extents, target
+        if len(extents) == 1:
+            raise self.refuse(call, "tack.ndrange of 1 extent gives tuples; write range(...)")
+        raise self.refuse(
+            target,
+            f"tack.ndrange of {len(extents)} extents gives {len(extents)} indices; "
+            f"write {', '.join('ijk'[: len(extents)])}",
+        )
+
+    def _spread(self, call: ast.Call) -> list[ast.expr]:
+        """The extents of ``tack.ndrange``, those of ``*x.shape`` written out."""
+        args: list[ast.expr] = []
+        for each in call.args:
+            inner = each.value if isinstance(each, ast.Starred) else each
+            array = self.shape_of(inner)
+            if array is not None and inner is each:
+                raise self.refuse(each, f"a shape is several extents; write *{ast.unparse(each)}")
+            if array is None or inner is each:
+                args.append(each)
+                continue
+            for dim in range(array.spec.rank):
+                axis = ast.copy_location(ast.Constant(dim), each)
+                args.append(ast.copy_location(ast.Subscript(inner, axis, ast.Load()), each))
+        return args
+
     def range_arguments(self, call: ast.Call) -> tuple[Expression, Expression, Expression]:
         """Start, end and step of a range."""
         if call.keywords or not 1 <= len(call.args) <= 3:
@@ -331,6 +389,12 @@ class StatementLowering(ReturnLowering):
             raise self.refuse(
                 node,
                 "the parallel loop has no 'break': its iterations have no order; use 'continue'",
+            )
+        if self.loops[-1].several:
+            raise self.refuse(
+                node,
+                "a break of tack.ndrange leaves all of its loops at once, which is not built; nest "
+                "loops over range(...), and leave each by a flag",
             )
         self.loops[-1].breaks.append(self.assigned)
         self.emit(node, IRBreak())

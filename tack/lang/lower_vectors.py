@@ -14,7 +14,6 @@ from tack.ir.nodes import (
     IRCompare,
     IRConstant,
     IRIfExp,
-    IRName,
     IRUnaryOp,
 )
 from tack.lang.lower_base import (
@@ -32,6 +31,7 @@ from tack.lang.vectors import (
 )
 from tack.model import formulas
 from tack.model.dtypes import bool_, i64
+from tack.model.spelling import counted
 from tack.model.vectors import COMPONENTS, VectorType, as_words
 
 __all__ = ["VECTOR_FUNCTIONS", "VectorLowering"]
@@ -134,9 +134,7 @@ class VectorLowering(LoweringBase):
         kind, arity = VECTOR_FUNCTIONS[name]
         rank = 2 if kind.endswith("matrix") else 1
         if len(values) != arity:
-            raise self.refuse(
-                node, f"{name} takes {arity} {kind}{'s' * (arity > 1)}, not {len(values)}"
-            )
+            raise self.refuse(node, f"{name} takes {counted(arity, kind)}, not {len(values)}")
         shapes = list(map(shape_of_value, values))
         vectors = [value for value in values if isinstance(value, VectorValue)]
         wrong = (
@@ -243,16 +241,9 @@ class VectorLowering(LoweringBase):
         if len(nodes) > len(shape):
             raise self.refuse(node, f"a {as_words(shape)} is given {len(nodes)} indices")
         return [
-            index if isinstance(index, IRConstant) else self._held_index(place, index)
+            index if _is_literal(index) else self.held_index(place, index)
             for place, index in zip(nodes, self.evaluate(nodes), strict=True)
         ]
-
-    def _held_index(self, node: ast.AST, index: Expression) -> Expression:
-        """A run-time index in an i64 of its own: declared, so that a float is refused."""
-        name = f"index.{self.count()}"
-        self.declared[name] = i64
-        self.emit_assign(node, name, index)
-        return self.at(node, IRName(name))
 
     def literal_index(self, node: ast.AST, index: Expression, shape: tuple[int, ...]) -> int | None:
         """The value of a literal index, which must be in range; None for one of run time."""
@@ -284,6 +275,10 @@ class VectorLowering(LoweringBase):
     def _is(self, node: ast.AST, index: Expression, position: int) -> Expression:
         number = self.at(node, IRConstant(position, i64))
         return self.at(node, IRCompare("==", again(index), number))
+
+
+def _is_literal(index: Expression) -> bool:
+    return isinstance(index, IRConstant) and not isinstance(index.value, bool)
 
 
 VECTOR_FUNCTIONS: Final[dict[str, tuple[str, int]]] = {

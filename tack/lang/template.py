@@ -34,7 +34,6 @@ __all__ = [
     "held_by_class",
     "is_array",
     "is_device_class",
-    "is_number",
     "is_template",
     "methods_of",
 ]

@@ -16,6 +16,7 @@ from tack.lang.template import (
     constants_of_class,
     extents_of,
     is_device_class,
+    is_number,
     methods_of,
 )
 from tack.lang.template_objects import Attributes, attributes_of, template_tree
@@ -191,13 +192,10 @@ def spec(cls: type, /, **attributes: object) -> TemplateSpec:
         elif isinstance(value, FunctionDefinition):
             functions[name] = value
             constants.pop(name, None)
-        elif name in constants and isinstance(value, bool | int | float):
+        elif name in constants and is_number(value):
             constants[name] = value
-        elif isinstance(value, bool | int | float):
-            raise TypeError(
-                f"{where}: {cls.__qualname__} has no number {name!r}, so a call passes it; write "
-                f'its type, as in {name}="i64"'
-            )
+        elif is_number(value) or components_of(value) is not None:
+            raise TypeError(f"{where}: {_passed(cls, name, value)}")
         else:
             raise TypeError(
                 f"{where}: an attribute is a text such as 'i32[:]', a spec, a device function or "
@@ -211,6 +209,17 @@ def spec(cls: type, /, **attributes: object) -> TemplateSpec:
         children=children,
         functions=functions,
         others={},
+    )
+
+
+def _passed(cls: type, name: str, value: object) -> str:
+    """Why ``value`` is not in a spec, and what is."""
+    vector = components_of(value)
+    if vector is not None:
+        return f"a call passes the vectors of an object; write its type, as in {name}='{vector[0]}'"
+    return (
+        f"{cls.__qualname__} has no number {name!r}, so a call passes it; write its type, as in "
+        f"{name}='i64'"
     )
 
 

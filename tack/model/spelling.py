@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["advice", "article", "nearest"]
+__all__ = ["advice", "article", "counted", "nearest"]
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -33,3 +33,13 @@ def article(word: str) -> str:
     """
     spelled = word[1:2].isdigit() or word == "ndarray"  # its first letter is spoken by its name
     return f"a{'n' * (word[:1].lower() in ('aefhilmnorsx' if spelled else 'aeio'))} {word}"
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of what ``noun`` names.
+
+    >>> counted(1, "dimension"), counted(2, "positional argument"), counted(0, "index")
+    ('1 dimension', '2 positional arguments', '0 indices')
+    """
+    several = "indices" if noun == "index" else f"{noun}s"
+    return f"{number} {noun if number == 1 else several}"

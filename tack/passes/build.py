@@ -88,8 +88,11 @@ def negate(condition: Expression) -> Expression:
     return IRUnaryOp("not", condition, bool_)
 
 
-def negative(node: Expression) -> IRUnaryOp:
-    """``-node``, which wraps."""
+def negative(node: Expression) -> Expression:
+    """``-node``, which wraps; of a constant a constant, for C warns of ``-INT64_MIN``."""
+    number = literal(node)
+    if number is not None:
+        return constant(-number, node)
     return IRUnaryOp("-", node, node.dtype)
 
 

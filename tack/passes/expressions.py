@@ -66,6 +66,7 @@ class Typer:
         self._names = names
         self._transparent = function.temporaries
         self._arrays = {name: array.dtype for name, array in function.arrays.items()}
+        self._local = function.local_arrays.keys()
         self._place: IRNode = function
 
     def at(self, node: IRNode) -> None:
@@ -82,6 +83,10 @@ class Typer:
         dtype = self._arrays[array]
         assert dtype is not None
         return dtype
+
+    def spoken(self, array: str) -> str:
+        """An array's name as the source has it; a local of an inlined function carries a suffix."""
+        return array.split(".", maxsplit=1)[0] if array in self._local else array
 
     def visit(self, node: Expression) -> Typed:
         """``node`` typed; `CompileError` for what the language refuses."""
@@ -232,7 +237,8 @@ class Typer:
 
     def _load(self, node: IRArrayLoad) -> Typed:
         dtype = self.element(node.array)
-        indices = [self.index(index, f"an index of {node.array}") for index in node.indices]
+        what = f"an index of {self.spoken(node.array)}"
+        indices = [self.index(index, what) for index in node.indices]
         return Typed(IRArrayLoad(node.array, indices, dtype, node.flat), dtype)
 
     def _trip_count(self, node: IRTripCount) -> Typed:

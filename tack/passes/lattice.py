@@ -228,7 +228,12 @@ class Rules:
             raise Refusal(f"{what} is {dtype} and this is {_article(value)}; cast it: {word}(...)")
 
     def index(self, type_: Type, what: str) -> None:
-        """Refuses what cannot be an index."""
+        """Refuses what cannot be an index; a bool, which NumPy takes for a mask, too."""
+        self._whole(type_, what, NO_MASK)
+
+    def _whole(self, type_: Type, what: str, advice: str) -> None:
+        if type_ is bool_:
+            raise Refusal(f"{what} is an integer, not a bool; {advice}")
         if is_float(type_):
             raise Refusal(
                 f"{what} is an integer, not {_article(type_)}; write // or cast it: int(...)"
@@ -240,10 +245,12 @@ class Rules:
 
     def bound(self, type_: Type, what: str) -> None:
         """Refuses what cannot be a bound of a loop."""
-        self.index(type_, what)
+        self._whole(type_, what, "cast it: int(...)")
         if type_ is u64:
             raise Refusal(f"{what} is i64, which does not hold every u64; cast it: tack.i64(...)")
 
+
+NO_MASK: Final = "write int(...) for a number, and an if where it is a mask"
 
 NEGATIVE_EXPONENT: Final = (
     "an integer to a negative power is not an integer; cast the base to a float and divide"

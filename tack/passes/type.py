@@ -51,7 +51,9 @@ class _Annotator:
     def assign(self, node: IRAssign) -> None:
         dtype = self.function.locals[node.target]
         node.resolved_type = dtype
-        if node.target in self.function.declared:
+        if node.target in self.function.indices:
+            node.value = self.typer.index(node.value, "an index")
+        elif node.target in self.function.declared:
             name = node.target.split(".")[0]
             node.value = self.typer.store(node.value, dtype, f"{name!r}")
         else:
@@ -60,14 +62,15 @@ class _Annotator:
     def store(self, node: IRArrayStore) -> None:
         dtype = self.dtypes[node.array]
         assert dtype is not None
-        what = f"an index of {node.array}"
+        array = self.typer.spoken(node.array)
+        what = f"an index of {array}"
         node.indices = [self.typer.index(index, what) for index in node.indices]
-        node.value = self.typer.store(node.value, dtype, f"an element of {node.array}")
+        node.value = self.typer.store(node.value, dtype, f"an element of {array}")
 
     def atomic(self, node: IRAtomic) -> None:
-        dtype, what = self.typer.element(node.array), f"an index of {node.array}"
+        dtype, array = self.typer.element(node.array), self.typer.spoken(node.array)
+        what, element = f"an index of {array}", f"an element of {array}"
         node.indices = [self.typer.index(index, what) for index in node.indices]
-        element = f"an element of {node.array}"
         node.value = self.typer.store(node.value, dtype, element)
         if node.compare is not None:
             node.compare = self.typer.store(node.compare, dtype, element)

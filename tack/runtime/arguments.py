@@ -224,7 +224,11 @@ def _template_spec(
         assert found is not None
         vector = components_of(array)
         if isinstance(hint, DType) or (isinstance(hint, VectorType) and vector is None):
-            raise TypeError(f"{definition.name}: {label!r} is annotated {hint} and is an array")
+            wanted = f"tack.{hint}(...)" if isinstance(hint, VectorType) else "a number"
+            raise TypeError(
+                f"{definition.name}: {label!r} is annotated {hint} and is an array ({found}); "
+                f"give it {wanted}"
+            )
         if vector is None or isinstance(hint, ArrayOf):
             return _annotated_array(definition, label, found, hint)
         if hint is not None and hint is not vector[0]:

@@ -129,7 +129,7 @@ def default_cache() -> Cache | None:
             folder = os.path.join(platformdirs.user_cache_dir("tack", appauthor=False), "jit")
         except (ImportError, OSError, RuntimeError, KeyError):
             return None
-    return Cache(os.path.abspath(folder))
+    return Cache(os.path.abspath(os.path.expanduser(folder)))
 
 
 def _open_folder(folder: str) -> str | None:

@@ -35,7 +35,8 @@ class Place:
 
     depth: int = 0
     loops: int = 0
-    """Sequential loops around it: `break` and `continue` work."""
+    """Sequential loops around it: `continue` works, and `break` unless the nearest is several."""
+    several: bool = False
     iteration: bool = False
     """In the parallel loop of a kernel: `continue` works there too."""
     results: tuple[str, ...] | None = None
@@ -117,7 +118,7 @@ class Statements:
         """The end of a block that something leaves: break, continue, return, or nothing."""
         options: list[str] = []
         if place.loops:
-            options += ["continue", "break"]
+            options += ["continue"] if place.several else ["continue", "break"]
         elif place.iteration:
             options.append("continue")
         if place.results is not None and not place.loops:
@@ -360,6 +361,8 @@ class Statements:
         return [f"if {self.expressions.condition(scope, 2)}:", *indent(leave)]
 
     def _for(self, scope: Scope, place: Place) -> Lines:
+        if self.chance(20):
+            return self._ndrange(scope, place)
         known = scope.of("I", writable=True)
         bounds = self._bounds(scope)
         inner = scope.nested()
@@ -368,10 +371,21 @@ class Statements:
         else:
             name = scope.fresh(self.pick(NAMES))
             inner.variables.append(Variable(name, "I", writable=self.chance(30)))
-        body = self.nested(inner, replace(place, loops=place.loops + 1))
+        body = self.nested(inner, replace(place, loops=place.loops + 1, several=False))
         if all(name != each.name for each in scope.variables) and _runs(bounds):
             scope.variables.append(Variable(name, "I"))
         return [f"for {name} in range({bounds}):", *body]
+
+    def _ndrange(self, scope: Scope, place: Place) -> Lines:
+        """Nested loops with one head; no break leaves them."""
+        inner, names = scope.nested(), [scope.fresh(self.pick(NAMES)) for _ in range(2)]
+        inner.variables += [Variable(name, "I", writable=self.chance(30)) for name in names]
+        extents = f"{self.number(0, 3)}, {self._small(scope)} % {self.number(1, 3)}"
+        inside = replace(place, loops=place.loops + 1, several=True)
+        return [
+            f"for {', '.join(names)} in tack.ndrange({extents}):",
+            *self.nested(inner, inside),
+        ]
 
     def _bounds(self, scope: Scope) -> str:
         """A few rounds: literals, or an integer expression reduced to a small count."""
@@ -421,6 +435,7 @@ class Statements:
             case _:
                 start, step, test = limit, f"{count} -= 1", count
         lines.append(step)
-        body = indent(lines) + self.nested(inner, replace(place, loops=place.loops + 1))
+        inside = replace(place, loops=place.loops + 1, several=False)
+        body = indent(lines) + self.nested(inner, inside)
         scope.variables.append(Variable(count, "I", writable=False))
         return [f"{count} = {start}", f"while {test}:", *body]

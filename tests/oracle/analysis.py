@@ -381,7 +381,7 @@ class _Rounds:
 
     def _integer(self, node: ast.expr) -> Type | None:
         t = self.type(node)
-        if t is not None and not is_integer(t):
+        if t is not None and (not is_integer(t) or t == BOOL):
             raise OracleRefused(f"{ast.unparse(node)} is no integer")
         if isinstance(t, WeakInt) and not (
             t.low is None or t.high is None or -(2**63) <= t.low <= t.high < 2**63

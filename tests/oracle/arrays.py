@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from . import numbers, rules
-from .types import DTYPES, I64, ArrayType, Dtype, OracleRefused, VectorType, is_integer
+from .types import BOOL, DTYPES, I64, ArrayType, Dtype, OracleRefused, VectorType, is_integer
 from .values import Value, call_builtin, cast, is_known, lift
 from .vectors import Vector
 
@@ -85,7 +85,7 @@ class _Flat:
 def checked_index(index: Any, extent: int) -> int:
     """An index as an integer; refused or out of bounds as the language page says."""
     value = lift(index)
-    if not is_integer(value.type):
+    if not is_integer(value.type) or value.type == BOOL:
         raise OracleRefused(f"an index of type {value.type}")
     if is_known(value.type) and value.payload < 0:
         raise OracleRefused("a negative literal index")

@@ -287,7 +287,7 @@ def _atomic(op: str) -> Callable[[Sequence[Type]], Typed]:
             raise OracleRefused(f"atomic_{op} of {array.dtype}")
         indices = index if isinstance(index, tuple) else (index,)
         rank = array.rank + len(array.element)
-        if len(indices) != rank or not all(map(is_integer, indices)):
+        if len(indices) != rank or not all(is_integer(each) and each != BOOL for each in indices):
             raise OracleRefused("an index that does not fit the array")
         for value in values:
             store(value, array.dtype)

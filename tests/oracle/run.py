@@ -164,7 +164,7 @@ def _attribute(module: ModuleType, name: str) -> Any:
 
 def _index(operand: Any) -> int:
     value = lift(operand)
-    if not is_integer(value.type):
+    if not is_integer(value.type) or value.type == BOOL:
         raise OracleRefused(f"a bound of type {value.type}")
     return int(convert(value.payload, I64))
 
