@@ -468,6 +468,7 @@ def test_source_and_ir_can_be_seen(load):
     module = load(textwrap.dedent(KERNELS))
     assert "for (int64_t i" in module.kernel.source("c", "f32[:]")
     assert "define" in module.kernel.source("llvm", "f32[:]")
+    assert "__global__" in module.kernel.source("cuda:sm_90a", "f32[:]")
     assert "parallel" in module.kernel.ir("f32[:]")
     with pytest.raises(ValueError, match="did you mean 'llvm'"):
         module.kernel.source("lvm", "f32[:]")
