@@ -166,3 +166,17 @@ def test_vectors_from_outside_are_constants(module: ModuleType) -> None:
     assert tack.constant((1, 2), tack.i16x2).tolist() == [1, 2]
     with pytest.raises(TypeError, match="has 3 components"):
         tack.constant((1, 2), tack.f32x3)
+
+
+def test_a_vector_that_hides_a_constant_is_one_too(module: ModuleType) -> None:
+    """It is compiled in, and each value has a variant of its own."""
+    objects = [module.Base() for _ in range(3)]
+    out = np.zeros((3, 4))
+    for number, given in enumerate(objects[1:]):
+        given.up = tack.constant((number, 8, 9), tack.f32x3)
+        signature = call_signature(module.kernel.definition, (given, out))
+        assert f"up=f32x3({number}.0, 8.0, 9.0)" in str(signature)
+    for given in (*objects, *objects):
+        check(module.kernel, given)
+    del objects[1].up
+    check(module.kernel, objects[1])

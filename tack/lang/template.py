@@ -33,6 +33,7 @@ __all__ = [
     "extents_of",
     "held_by_class",
     "is_array",
+    "is_compiled_in",
     "is_device_class",
     "is_template",
     "methods_of",
@@ -203,10 +204,11 @@ def _named(owner: type, text: str) -> object:
 
 def constants_of_class(cls: type) -> dict[str, Any]:
     """The numbers of a class, which kernels compile in."""
-    return {name: value for name, value in class_values(cls) if _is_compiled_in(value)}
+    return {name: value for name, value in class_values(cls) if is_compiled_in(value)}
 
 
-def _is_compiled_in(value: object) -> bool:
+def is_compiled_in(value: object) -> bool:
+    """Whether a value of a class is part of the code: a number, or a vector that cannot change."""
     return is_number(value) or is_constant(value)
 
 

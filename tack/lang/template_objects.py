@@ -17,6 +17,7 @@ from tack.lang.template import (
     constants_of_class,
     held_by_class,
     is_array,
+    is_compiled_in,
     is_number,
     is_template,
     methods_of,
@@ -122,7 +123,7 @@ def _sort_out(template: object) -> Attributes:
     for name, value in (*held.items(), *own.items()):
         hides = found.constants.pop(name, MISSING) is not MISSING
         found.others.pop(name, None)
-        if isinstance(value, Constant) or (hides and is_number(value)):
+        if isinstance(value, Constant) or (hides and is_compiled_in(value)):
             found.constants[name] = value
         elif is_number(value):
             found.scalars[name] = value
