@@ -27,7 +27,8 @@ MYPY_ARGS   := --strict --config-file $(CURDIR)/pyproject.toml
 PROGRAMS    := examples/imagekit/src/imagekit $(wildcard examples/imagekit/*.py .ci/*.py)
 # A group of its own: mypy takes one demo.py at a time.
 PROGRAMS_2  := examples/gallery/src/gallery $(wildcard examples/gallery/*.py)
-C_FILES     := $(wildcard bindings/*.cpp bindings/*.h templates/c/*.h benchmarks/*.c tests/*.c)
+C_FILES     := $(wildcard bindings/*.cpp bindings/*.h templates/c/*.h benchmarks/*.c tests/*.c \
+	tests/gpu_headers/*/*.h tests/gpu_headers/*/*/*.h)
 
 # What looks at the installed tree runs elsewhere: in the checkout it would find tack without
 # tack.aot, which is a folder of its own there.
