@@ -1,0 +1,91 @@
+"""Each field of a renderer decides something: changing it changes what is generated."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import levels
+
+import tack
+from tack.compile import assemble, generate
+from tack.errors import UnsupportedError
+from tack.model.signature import Signature
+from tack.model.targets import Target
+from tack.model.variant import Variant
+from tack.render import renderer as module
+from tack.render.renderer import Renderer, renderer_for
+from tack.render.source import Source
+
+CPU = Target("cpu", levels()[0])
+PAGE = Path(__file__).parents[1] / "docs" / "renderers.md"
+
+
+@tack.kernel
+def count(x: tack.Array, y: tack.Array) -> None:
+    for i in range(x.shape[0]):
+        tack.atomic_add(y, 0, x[i] % 3)
+
+
+def generated(signature: str = "f32[:], f32[:]", **changed: Any) -> Source:
+    """What is generated where fields of the C renderer are others."""
+    variant = Variant(count.definition, Signature.parse(signature), CPU)
+    return generate(variant, replace(renderer_for(CPU), **changed))
+
+
+def test_render_writes_a_variant() -> None:
+    assert generated(render=lambda function, launch, symbol: f"text of {symbol}").text.startswith(
+        "text of tack_"
+    )
+
+
+def test_assemble_lays_out_a_file() -> None:
+    renderer = replace(renderer_for(CPU), assemble=lambda unit, sources: f"{unit}: {len(sources)}")
+    assert assemble("a unit", [generated()], renderer) == "a unit: 1"
+
+
+def test_suffix_names_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from projects import Project
+
+    from tack.aot import plan
+
+    renamed = replace(renderer_for(CPU), suffix=".other")
+    monkeypatch.setattr(plan, "renderer_for", lambda target: renamed)
+    assert all(unit.path.endswith(".other") for unit in Project(tmp_path).plan().units)
+
+
+def test_supported_ops_are_not_expanded() -> None:
+    assert "fmod" in generated().text
+    assert "fmod" not in generated(supported_ops=frozenset({"wrap", "private atomics"})).text
+
+
+def test_an_atomic_that_is_not_among_atomics_is_refused_with_its_place() -> None:
+    with pytest.raises(UnsupportedError, match=r"has no atomic_add on f32, which .*:count needs"):
+        generated(atomics=frozenset())
+    assert generated("i32[:], i32[:]", atomics=frozenset({("add", "i32")}))
+
+
+def test_has_local_packs_what_threads_count_to() -> None:
+    assert ("loop", 0) not in generated().launch.slots
+    assert ("loop", 0) in generated(has_local=True).launch.slots
+
+
+def test_unaligned_arrays_are_left_to_the_launcher_where_there_are_none() -> None:
+    assert generated().launch.aligned == (1,)  # an atomic needs it
+    assert generated(unaligned=False).launch.aligned == (0, 1)
+
+
+def test_flavours_are_the_entry_points() -> None:
+    assert [name for name, _ in generated().launch.entries] == ["general", "noalias"]
+    only = generated(flavours=("general",), render=lambda *_: "").launch.entries
+    assert [name for name, _ in only] == ["general"]
+
+
+def test_the_docs_name_each_field() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("## The record")[2].partition("\n## ")[0]
+    rows = [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert rows == [field.name for field in fields(Renderer)]
+    assert module.Renderer.__doc__ is not None
+    assert all(f"``{name}``" in module.Renderer.__doc__ for name in rows)
