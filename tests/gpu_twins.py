@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,9 @@ __all__ = [
     "compile_zig",
     "disagreements",
     "emulated_disagreements",
+    "nvcc_targets",
+    "nvrtc_capabilities",
+    "zig_processors",
 ]
 
 HEADERS: Final = Path(__file__).parent / "gpu_headers"
@@ -89,9 +93,10 @@ def need(tool: str, *, of: str) -> str:
     return found or missing(of, f"{tool} is not installed, which checks of {of} need")
 
 
-def _run(*command: object) -> None:
+def _run(*command: object) -> str:
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command[0]} fails:\n{done.stderr[:6000]}{done.stdout[:2000]}"
+    return done.stdout + done.stderr
 
 
 class Emulated:
@@ -212,22 +217,43 @@ def compile_metal(unit: Path, output: Path) -> None:
     _run(need("clang-16", of="metal"), *mode, *flags, "-c", unit, "-o", output)
 
 
-def compile_nvcc(unit: Path, arch: str, output: Path) -> None:
-    """An image for an NVIDIA architecture by nvcc: that of PyPI's wheels, else one on PATH."""
+def _nvcc() -> str:
+    """The path of nvcc: that of PyPI's wheels, else one on PATH."""
     root = importlib.util.find_spec("nvidia")
     places = [] if root is None else list(root.submodule_search_locations or ())
     wheels = [path for place in places for path in Path(place).glob("cu*/bin/nvcc")]
-    nvcc = str(wheels[0]) if wheels else need("nvcc", of="cuda")
+    return str(wheels[0]) if wheels else need("nvcc", of="cuda")
+
+
+def nvcc_targets() -> set[str]:
+    """Every target that nvcc knows, such as ``sm_90a`` and ``compute_90a``."""
+    return set(re.findall(r"'((?:sm|compute)_\d+[a-z]?)'", _run(_nvcc(), "--help")))
+
+
+def compile_nvcc(unit: Path, arch: str, output: Path) -> None:
+    """What nvcc makes for a CUDA target: an image, or PTX."""
     flags = ("-std=c++17", *CUDA_FLAGS, "-Werror", "all-warnings")
-    _run(nvcc, "-cubin", f"-arch={arch}", *flags, "-o", output, unit)
+    form = "-ptx" if arch.startswith("compute_") else "-cubin"
+    _run(_nvcc(), form, f"-arch={arch}", *flags, "-o", output, unit)
 
 
-def compile_nvrtc(unit: Path, arch: str) -> bytes:
-    """An image for an NVIDIA architecture by NVRTC, which needs no driver."""
+def _nvrtc() -> Any:
     try:
         from cuda.bindings import nvrtc
     except ImportError:
         missing("cuda", "cuda-bindings is not installed, which checks of cuda need")
+    return nvrtc
+
+
+def nvrtc_capabilities() -> set[int]:
+    """The compute capabilities that NVRTC knows, such as 90."""
+    _, found = _nvrtc().nvrtcGetSupportedArchs()
+    return set(found)
+
+
+def compile_nvrtc(unit: Path, arch: str) -> bytes:
+    """What NVRTC, which needs no driver, makes for a CUDA target: an image, or PTX."""
+    nvrtc = _nvrtc()
     text = unit.read_bytes()
     _, program = nvrtc.nvrtcCreateProgram(text, unit.name.encode(), 0, [], [])
     options = [f"-arch={arch}".encode(), *(flag.encode() for flag in CUDA_FLAGS)]
@@ -237,18 +263,29 @@ def compile_nvrtc(unit: Path, arch: str) -> bytes:
     nvrtc.nvrtcGetProgramLog(program, log)
     assert int(status) == 0, log.decode()
     assert not log.strip(b" \0\n"), log.decode()
-    _, size = nvrtc.nvrtcGetCUBINSize(program)
-    image = b" " * size
-    nvrtc.nvrtcGetCUBIN(program, image)
+    form = "PTX" if arch.startswith("compute_") else "CUBIN"
+    _, size = getattr(nvrtc, f"nvrtcGet{form}Size")(program)
+    made = b" " * size
+    getattr(nvrtc, f"nvrtcGet{form}")(program, made)
     nvrtc.nvrtcDestroyProgram(program)
-    return image
+    return made
+
+
+def _zig() -> tuple[str, ...]:
+    if importlib.util.find_spec("ziglang") is None:
+        missing("hip", "ziglang is not installed, which checks of hip need")
+    return sys.executable, "-m", "ziglang"
+
+
+def zig_processors() -> set[str]:
+    """The processors of AMD that the clang in PyPI's ziglang knows by their numbers."""
+    listed = _run(*_zig(), "clang", "-target", "amdgcn-amd-amdhsa", "--print-supported-cpus")
+    return set(re.findall(r"^\s+(gfx\S+)$", listed, re.MULTILINE))
 
 
 def compile_zig(unit: Path, arch: str, output: Path) -> None:
     """A code object for an AMD architecture, by the clang in PyPI's ziglang."""
-    if importlib.util.find_spec("ziglang") is None:
-        missing("hip", "ziglang is not installed, which checks of hip need")
-    zig = (sys.executable, "-m", "ziglang")
+    zig = _zig()
     mode = ("-x", "hip", "--offload-device-only", f"--offload-arch={arch}", "-fms-extensions")
     bare = ("-nogpulib", "-nogpuinc", f"-I{HEADERS / 'device'}", "-std=c++17", "-O3", "-fwrapv")
     device = ("-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}", "-nogpulib", "-O3")

@@ -135,7 +135,7 @@ def test_render_for_targets_that_the_manifest_does_not_name(run, tmp_path):
     assert "__launch_bounds__(256)" in out
     status, _, err = run(*command, "--target", "cuda:sm90")
     assert status == 1
-    assert "unknown cuda architecture 'sm90'; did you mean 'sm_90'?" in err
+    assert "unknown cuda architecture 'sm90'; did you mean 'cuda:sm_90'?" in err
 
 
 def test_render_of_the_intermediate_form(run, tmp_path):

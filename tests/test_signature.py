@@ -105,7 +105,7 @@ def test_a_level_runs_on_itself_and_above():
     ("text", "words"),
     [
         ("x86-64-v3", "not <backend>:<architecture>"),
-        ("cpu:x86_64-v3", "did you mean 'x86-64-v3'?"),
+        ("cpu:x86_64-v3", "did you mean 'cpu:x86-64-v3'?"),
         ("gpu:sm_90", "not <backend>:<architecture>"),
     ],
 )

@@ -1,14 +1,21 @@
-"""GPU architectures: what each can hold and run, and where code for it may run.
+"""GPU targets: what code can be made for, and on which devices it runs.
 
-CUDA: "CUDA C++ Programming Guide" 13.0, section "Compute Capabilities", and "CUDA Compiler Driver
-NVCC" 13.0, "GPU Feature List" for the family (f) and architecture (a) specific targets. HIP: "User
-Guide for AMDGPU Backend" of LLVM, table "AMDGPU Processors", and the ISA documents of CDNA and
-RDNA. Metal: "Metal Feature Set Tables" and "Metal Shading Language Specification", Apple, 2024.
+A CUDA target is an image (``sm_90``) or text that the driver compiles (PTX, ``compute_90``), for
+ordinary, family specific (``f``) or architecture specific (``a``) instructions. A HIP target is a
+processor of AMD or a generic one, whose code runs on several. A Metal target is a version of the
+language, since a device's system compiles the text. Devices are named as their drivers do: by
+compute capability (``sm_90``), processor (``gfx942``), and the latest version that a system knows.
+
+Sources. CUDA: the values of ``--gpu-architecture`` in ``nvcc --help`` 13.0; "CUDA C++ Programming
+Guide" 13.0, "Binary Compatibility", "PTX Compatibility" and "Compute Capabilities" (families);
+NVIDIA's list "CUDA GPU Compute Capability". HIP: LLVM's "User Guide for AMDGPU Backend", tables
+"AMDGPU Processors" and "AMDGPU Generic Processors", and ``clang --print-supported-cpus`` 22. Metal:
+Apple's documentation of ``MTLLanguageVersion`` and ``MTLGPUFamily``, "Metal Feature Set Tables" and
+"Metal Shading Language Specification".
 """
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from tack.model.record import Record
@@ -17,129 +24,167 @@ __all__ = ["GPUS", "Gpu", "runs_on"]
 
 
 class Gpu(Record):
-    """One architecture: limits in threads, bytes and registers, and types with arithmetic.
+    """One target: the ``hardware`` that it is named after, if its makers name any.
 
-    ``lanes`` run in step. ``grid`` are the greatest numbers of blocks along x, y and z, ``block``
-    those of threads, ``threads`` those of a whole block. ``shared`` bytes can be declared,
-    ``shared_most`` asked for at a launch. ``registers`` are those of a thread. ``native`` are the
-    narrow floats that it computes with; ``lacks`` are scalar types that it has not.
+    ``lacks`` are scalar types that it has not; ``least_os`` is the first system that takes its
+    code, where that depends on the system.
     """
 
-    lanes: int
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    threads: int
-    shared: int
-    shared_most: int
-    registers: int
-    native: frozenset[str]
+    hardware: str = ""
     lacks: frozenset[str] = frozenset()
+    least_os: str = ""
 
 
-_KIB: Final = 1024
-_CUDA_GRID: Final = (2**31 - 1, 65535, 65535)
-_HIP_GRID: Final = (2**31 - 1, 65535, 65535)
-_METAL_GRID: Final = (2**31 - 1, 2**31 - 1, 2**31 - 1)
-_F16: Final = frozenset({"f16"})
-_BOTH: Final = frozenset({"f16", "bf16"})
-_WITH_FP8: Final = _BOTH | {"f8e4m3", "f8e5m2"}
-
-
-def _cuda(shared_most: int, native: frozenset[str]) -> Gpu:
-    limits = (32, _CUDA_GRID, (1024, 1024, 64), 1024, 48 * _KIB)
-    return Gpu(*limits, shared_most * _KIB, 255, native)
-
-
-def _hip(lanes: int, native: frozenset[str], shared: int = 64) -> Gpu:
-    limits = (lanes, _HIP_GRID, (1024, 1024, 1024), 1024, shared * _KIB)
-    return Gpu(*limits, shared * _KIB, 512 if lanes == 64 else 256, native)
-
-
-def _metal(native: frozenset[str]) -> Gpu:
-    limits = (32, _METAL_GRID, (1024, 1024, 1024), 1024, 32 * _KIB, 32 * _KIB, 128)
-    return Gpu(*limits, native, frozenset({"f64"}))
-
-
-_CUDA: Final = {
-    "sm_75": _cuda(64, _F16),
-    "sm_80": _cuda(163, _BOTH),
-    "sm_86": _cuda(99, _BOTH),
-    "sm_87": _cuda(163, _BOTH),
-    "sm_88": _cuda(99, _BOTH),
-    "sm_89": _cuda(99, _WITH_FP8),
-    "sm_90": _cuda(227, _WITH_FP8),
-    "sm_100": _cuda(227, _WITH_FP8),
-    "sm_103": _cuda(227, _WITH_FP8),
-    "sm_110": _cuda(227, _WITH_FP8),
-    "sm_120": _cuda(99, _WITH_FP8),
-    "sm_121": _cuda(99, _WITH_FP8),
+_CAPABILITIES: Final = {
+    75: "T4, RTX 20",
+    80: "A100, A30",
+    86: "A10, A40, RTX 30",
+    87: "Jetson Orin",
+    88: "",
+    89: "L4, L40, RTX 40",
+    90: "H100, H200, GH200",
+    100: "B200, GB200",
+    103: "B300, GB300",
+    110: "Jetson Thor",
+    120: "RTX 50, RTX PRO Blackwell",
+    121: "GB10 (DGX Spark)",
 }
+"""Compute capability, without the point -> devices."""
 
-_SPECIFIC: Final = {
-    "sm_90": "a",
-    **dict.fromkeys(("sm_100", "sm_103", "sm_110", "sm_120", "sm_121"), "af"),
+_ALONE: Final = frozenset({87, 88, 110})
+"""Those whose images run on them only and that run no image of others: systems on a chip, for which
+NVIDIA promises no binary compatibility, and 8.8, of which it lists no device."""
+
+_FAMILIES: Final = {100: (100, 103), 103: (103,), 110: (110,), 120: (120, 121), 121: (121,)}
+"""Compute capability of family specific code -> the devices that run it."""
+
+_SPECIFIC: Final = frozenset({90, *_FAMILIES})
+"""The compute capabilities that have architecture specific code."""
+
+
+def _cuda() -> dict[str, Gpu]:
+    found: dict[str, Gpu] = {}
+    for form in ("sm", "compute"):
+        for number, hardware in _CAPABILITIES.items():
+            suffixes = ["", *"a" * (number in _SPECIFIC), *"f" * (number in _FAMILIES)]
+            names = (f"{form}_{number}{suffix}" for suffix in suffixes)
+            found |= dict.fromkeys(names, Gpu(hardware))
+    return found
+
+
+_PROCESSORS: Final = {
+    "gfx906": "Instinct MI50 and MI60, Radeon VII",
+    "gfx908": "Instinct MI100",
+    "gfx909": "",
+    "gfx90a": "Instinct MI210, MI250 and MI250X",
+    "gfx90c": "Ryzen 4000G",
+    "gfx942": "Instinct MI300A, MI300X and MI325X",
+    "gfx950": "Instinct MI350X and MI355X",
+    "gfx1010": "Radeon RX 5700",
+    "gfx1011": "Radeon Pro V520",
+    "gfx1012": "Radeon RX 5500",
+    "gfx1013": "",
+    "gfx1030": "Radeon RX 6800 and 6900",
+    "gfx1031": "Radeon RX 6700",
+    "gfx1032": "",
+    "gfx1033": "",
+    "gfx1034": "",
+    "gfx1035": "",
+    "gfx1036": "",
+    "gfx1100": "Radeon RX 7900",
+    "gfx1101": "Radeon RX 7700 and 7800",
+    "gfx1102": "Radeon RX 7600",
+    "gfx1103": "",
+    "gfx1150": "Radeon 890M",
+    "gfx1151": "Radeon 8060S",
+    "gfx1152": "Radeon 860M",
+    "gfx1153": "",
+    "gfx1200": "Radeon RX 9060",
+    "gfx1201": "Radeon RX 9070",
 }
-"""Architecture -> the suffixes of its specific targets."""
+"""Processor of AMD -> devices."""
+
+_GENERIC: Final = {
+    "gfx9-generic": "gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c",
+    "gfx9-4-generic": "gfx942 gfx950",
+    "gfx10-1-generic": "gfx1010 gfx1011 gfx1012 gfx1013",
+    "gfx10-3-generic": "gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036",
+    "gfx11-generic": "gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153",
+    "gfx12-generic": "gfx1200 gfx1201",
+}
+"""Generic processor -> those that run its code."""
+
+_METAL_GPUS: Final = "Apple7 (A14, M1) and later, others of the family Metal3"
+"""The family whose argument buffers (tier 2) hold addresses as the host writes them."""
+
+_METAL_SYSTEMS: Final = {
+    "metal3.0": "macOS 13",
+    "metal3.1": "macOS 14",
+    "metal3.2": "macOS 15",
+    "metal4.0": "macOS 26",
+    "metal4.1": "macOS 27",
+}
+"""Version of the language -> the first system that compiles it."""
 
 GPUS: Final[dict[str, dict[str, Gpu]]] = {
-    "cuda": {
-        **_CUDA,
-        **{
-            f"{name}{suffix}": _CUDA[name]
-            for name, suffixes in _SPECIFIC.items()
-            for suffix in suffixes
-        },
-    },
+    "cuda": _cuda(),
     "hip": {
-        "gfx906": _hip(64, _F16),
-        "gfx908": _hip(64, _F16),
-        "gfx90a": _hip(64, _F16),
-        "gfx942": _hip(64, _F16),
-        "gfx950": _hip(64, _BOTH, shared=160),
-        "gfx1010": _hip(32, _F16),
-        "gfx1030": _hip(32, _F16),
-        "gfx1100": _hip(32, _F16),
-        "gfx1101": _hip(32, _F16),
-        "gfx1102": _hip(32, _F16),
-        "gfx1150": _hip(32, _F16),
-        "gfx1151": _hip(32, _F16),
-        "gfx1200": _hip(32, _BOTH),
-        "gfx1201": _hip(32, _BOTH),
+        **{name: Gpu(hardware) for name, hardware in _PROCESSORS.items()},
+        **dict.fromkeys(_GENERIC, Gpu()),
     },
     "metal": {
-        "metal3.0": _metal(_F16),
-        "metal3.1": _metal(_BOTH),
-        "metal3.2": _metal(_BOTH),
+        version: Gpu(_METAL_GPUS, frozenset({"f64"}), system)
+        for version, system in _METAL_SYSTEMS.items()
     },
 }
-"""Backend -> architecture -> what it is. Of Metal an architecture is the language's version."""
+"""Backend -> architecture, as targets spell it -> what it is."""
 
 
 def runs_on(backend: str, arch: str, device: str) -> bool:
     """Whether code for ``arch`` runs on a device of architecture ``device`` of the same backend.
 
-    A CUDA image runs on devices of its major version and no lower minor one; a family one on the
-    devices of its family, which are those of the major version from its own on; an architecture
-    specific one on that device alone. Text of a Metal version is compiled by that one and later.
+    Devices later than this table run what is compiled where it is called, which are PTX and Metal;
+    images run on devices that the table has.
+
+    >>> runs_on("cuda", "sm_80", "sm_86"), runs_on("cuda", "sm_86", "sm_80")
+    (True, False)
+    >>> runs_on("cuda", "sm_100f", "sm_103"), runs_on("cuda", "sm_100a", "sm_103")
+    (True, False)
+    >>> runs_on("cuda", "compute_90", "sm_130"), runs_on("hip", "gfx11-generic", "gfx1151")
+    (True, True)
     """
-    if device not in GPUS[backend]:
+    return {"cuda": _cuda_runs_on, "hip": _hip_runs_on, "metal": _metal_runs_on}[backend](
+        arch, device
+    )
+
+
+def _cuda_runs_on(arch: str, device: str) -> bool:
+    form, _, version = arch.partition("_")
+    prefix, _, digits = device.partition("_")
+    if prefix != "sm" or not digits.isdecimal():
         return False
-    if backend == "cuda":
-        major, minor, suffix = _cuda_version(arch)
-        device_major, device_minor, _ = _cuda_version(device)
-        if suffix == "a":
-            return (major, minor) == (device_major, device_minor)
-        return major == device_major and minor <= device_minor
-    if backend == "metal":
-        return _metal_version(arch) <= _metal_version(device)
-    return arch == device
+    made_for, there = int(version.rstrip("af")), int(digits)
+    if version.endswith("a") or (form == "sm" and made_for in _ALONE):
+        return there == made_for
+    if version.endswith("f"):
+        return there in _FAMILIES[made_for]
+    if form == "compute":
+        return there >= made_for
+    known = there in _CAPABILITIES and there not in _ALONE
+    return known and there // 10 == made_for // 10 and there >= made_for
 
 
-def _cuda_version(arch: str) -> tuple[int, int, str]:
-    match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", arch)
-    assert match is not None, arch
-    return int(match[1]), int(match[2]), match[3]
+def _hip_runs_on(arch: str, device: str) -> bool:
+    return device in _GENERIC[arch].split() if arch in _GENERIC else arch == device
 
 
-def _metal_version(arch: str) -> tuple[int, ...]:
-    return tuple(map(int, arch.removeprefix("metal").split(".")))
+def _metal_runs_on(arch: str, device: str) -> bool:
+    there = _metal_version(device)
+    return bool(there) and there >= _metal_version(arch)
+
+
+def _metal_version(text: str) -> tuple[int, ...]:
+    """The numbers of a version such as ``metal3.1``; none for other texts."""
+    parts = text.removeprefix("metal").split(".")
+    is_version = text.startswith("metal") and all(part.isdecimal() for part in parts)
+    return tuple(map(int, parts)) if is_version else ()

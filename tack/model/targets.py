@@ -11,7 +11,7 @@ from typing import Final
 
 from tack.model.gpus import GPUS, Gpu, runs_on
 from tack.model.record import Record
-from tack.model.spelling import advice
+from tack.model.spelling import advice, nearest
 
 __all__ = ["CPU_LEVELS", "CpuLevel", "Target", "best_first", "cpu_family"]
 
@@ -72,14 +72,17 @@ class Target(Record):
     def parse(cls, text: str) -> Target:
         """The target that ``text`` names; ``ValueError`` with the nearest spelling otherwise."""
         backend, colon, arch = text.partition(":")
-        if not colon or backend not in _ARCHITECTURES:
-            known = ", ".join(sorted(_ARCHITECTURES))
+        known = [name for name in _NAMES if name.startswith(f"{backend}:")]
+        if not (colon and known):
+            near = nearest(text, _NAMES)
             raise ValueError(
-                f"target {text!r} is not <backend>:<architecture> with a backend of: {known}"
+                f"target {text!r} is not <backend>:<architecture> with a backend of: "
+                f"{', '.join(sorted(_ARCHITECTURES))}{f'; did you mean {near!r}?' if near else ''}"
             )
-        if arch not in _ARCHITECTURES[backend]:
-            near = advice(arch, _ARCHITECTURES[backend])
-            raise ValueError(f"target {text!r}: unknown {backend} architecture {arch!r}; {near}")
+        if text not in known:
+            raise ValueError(
+                f"target {text!r}: unknown {backend} architecture {arch!r}; {advice(text, known)}"
+            )
         return cls(backend, arch)
 
     def __str__(self) -> str:
@@ -109,6 +112,11 @@ _ARCHITECTURES: Final[dict[str, tuple[str, ...]]] = {
     "cpu": tuple(CPU_LEVELS),
     **{backend: tuple(architectures) for backend, architectures in GPUS.items()},
 }
+
+_NAMES: Final = tuple(
+    f"{backend}:{arch}" for backend, names in _ARCHITECTURES.items() for arch in names
+)
+"""Every target as it is written."""
 
 
 def best_first(targets: Iterable[Target]) -> list[Target]:
