@@ -128,9 +128,12 @@ def test_render_to_stdout_and_to_a_folder(run, tmp_path):
 def test_render_for_targets_that_the_manifest_does_not_name(run, tmp_path):
     Project(tmp_path, name="elsewhere")
     command = ["render", "--kernel", "elsewhere.kernels:scale"]
-    status, out, _ = run(*command, "--target", "cuda:sm_90a", "--target", "metal:metal3.1")
+    targets = ("cuda:sm_90a", "cuda:compute_90", "hip:gfx11-generic", "metal:metal3.1")
+    status, out, _ = run(*command, *(word for each in targets for word in ("--target", each)))
     assert status == 0
     assert "/* ---- cuda/sm_90a/elsewhere-kernels--scale.cu ---- */" in out
+    assert "/* ---- cuda/compute_90/elsewhere-kernels--scale.cu ---- */" in out
+    assert "/* ---- hip/gfx11-generic/elsewhere-kernels--scale.hip ---- */" in out
     assert "/* ---- metal/metal3.1/elsewhere-kernels--scale.metal ---- */" in out
     assert "__launch_bounds__(256)" in out
     status, _, err = run(*command, "--target", "cuda:sm90")
