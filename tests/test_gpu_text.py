@@ -29,6 +29,7 @@ from twins import Pair
 from tack.compile import assemble, generate
 from tack.errors import CompileError, UnsupportedError
 from tack.model.capabilities import lacking
+from tack.model.gpus import GPUS
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
@@ -128,3 +129,10 @@ def test_metal_text_has_the_attributes_that_metal_knows(corpus: list[Pair], tmp_
     found = set(re.findall(r"\[\[(\w+)", text))
     assert found == METAL_ATTRIBUTES
     assert not re.search(r"\bdouble\b|\[[&=\w]*\]\s*\(", text.partition("using namespace metal")[2])
+
+
+@pytest.mark.parametrize("backend", COMPILED)
+def test_architectures_of_a_backend_share_their_text(backend: str) -> None:
+    """So a plan renders it once for all of them."""
+    first, *others = (renderer_for(Target(backend, arch)) for arch in GPUS[backend])
+    assert all(other is first for other in others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from tack.ir.nodes import ATOMIC_DTYPES
@@ -213,16 +214,19 @@ METAL: Final = GpuDialect(
 )
 
 
+@cache
 def cuda() -> Renderer:
     """The renderer of CUDA C++."""
     return gpu_renderer(CUDA)
 
 
+@cache
 def hip() -> Renderer:
     """The renderer of HIP."""
     return gpu_renderer(HIP)
 
 
+@cache
 def metal() -> Renderer:
     """The renderer of the Metal Shading Language."""
     return gpu_renderer(METAL)
