@@ -15,7 +15,7 @@ from ir_building import kernel, lowered, prepared
 
 from tack.ir import nodes as ir
 from tack.ir.traversal import walk_ir
-from tack.ir.verify_types import TYPE_CHECKS
+from tack.ir.verify_types import TYPE_CHECKS, Scope
 from tack.model.dtypes import DTYPES, DType, bool_, f32, i64
 from tack.passes import arithmetic
 from tack.passes.fold import fold
@@ -52,7 +52,7 @@ def folds_as_it_runs(node: ir.Expression) -> None:
     folded = fold(node)
     assert isinstance(folded, ir.IRConstant)
     assert folded.dtype is node.dtype
-    assert not list(TYPE_CHECKS[ir.IRConstant](FUNCTION, folded))
+    assert TYPE_CHECKS[ir.IRConstant](Scope.of(FUNCTION), folded) is None
     ran = ir_interpreter.evaluate(node, FUNCTION)
     if node.dtype is not None and node.dtype.is_float and np.isnan(ran):
         assert math.isnan(folded.value)

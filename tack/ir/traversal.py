@@ -8,6 +8,7 @@ statements or on control flow keep walks of their own.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Final, TypeVar
@@ -33,7 +34,9 @@ __all__ = [
     "children",
     "copy_tree",
     "kernel_loop",
+    "nodes_below",
     "read_names",
+    "set_name",
     "statement_lists",
     "statements_of",
     "transform_ir",
@@ -67,6 +70,34 @@ def children(node: IRNode) -> Iterator[tuple[str, IRNode]]:
                 yield f"{name}[{index}]", child
         elif value is not None or role != "optional_expr":
             yield name, value
+
+
+def nodes_below(node: IRNode) -> Sequence[IRNode]:
+    """The structural children of ``node``, in order of evaluation.
+
+    ``TypeError`` for an unknown kind.
+    """
+    read = _READERS.get(type(node))
+    if read is None:
+        read = _READERS[type(node)] = _reader(child_fields(node))
+    return read(node)
+
+
+def _reader(fields: Sequence[tuple[str, str]]) -> Callable[[IRNode], Sequence[IRNode]]:
+    """What reads the children of a kind with these fields."""
+    names = [name for name, _ in fields]
+    if not fields:
+        return lambda _: ()
+    if any(role != "expr" for _, role in fields):
+        return lambda node: [child for _, child in children(node)]
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    read = operator.attrgetter(names[0])
+    return lambda node: (read(node),)
+
+
+_READERS: Final[dict[type[IRNode], Callable[[IRNode], Sequence[IRNode]]]] = {}
+"""Kind -> what reads the children of a node, made when the first node of that kind is met."""
 
 
 def walk_paths(root: IRNode, path: str = "") -> Iterator[tuple[str, IRNode]]:
@@ -103,13 +134,7 @@ def walk_ir(root: IRNode) -> Iterator[IRNode]:
         if isinstance(node, int):
             active.discard(node)
             continue
-        below: list[IRNode] = []
-        for name, role in child_fields(node):
-            value = getattr(node, name)
-            if role in LIST_ROLES:
-                below.extend(value)
-            elif value is not None or role != "optional_expr":
-                below.append(value)
+        below = nodes_below(node)
         if below:
             if id(node) in active:
                 raise ValueError(f"cycle: {type(node).__name__} contains itself")
@@ -226,10 +251,16 @@ def assigned_names(root: IRNode | Sequence[Statement]) -> Iterator[str]:
     """
     own = [root] if isinstance(root, Statement) else []
     for statement in [*own, *statements_of(root)]:
-        if isinstance(statement, IRAssign | IRAtomic):
-            yield statement.target
-        elif isinstance(statement, IRSequentialFor):
-            yield statement.var
+        name = set_name(statement)
+        if name is not None:
+            yield name
+
+
+def set_name(node: IRNode) -> str | None:
+    """The local that a node itself sets, or None."""
+    if isinstance(node, IRAssign | IRAtomic):
+        return node.target
+    return node.var if isinstance(node, IRSequentialFor) else None
 
 
 def read_names(root: IRNode) -> Iterator[str]:

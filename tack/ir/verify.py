@@ -6,11 +6,15 @@ types are in `tack.ir.verify_types`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import collections
+import functools
+import itertools
+from collections.abc import Callable
 from typing import Final
 
 from tack.ir.nodes import (
     ATOMIC_OPS,
+    CHILD_FIELDS,
     COMPARISONS,
     MATH_CALLS,
     PYTHON_BINARY,
@@ -41,8 +45,8 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
-from tack.ir.traversal import LIST_ROLES, child_fields, walk_ir, walk_paths
-from tack.ir.verify_types import TYPE_CHECKS
+from tack.ir.traversal import LIST_ROLES, set_name, statements_of, walk_ir, walk_paths
+from tack.ir.verify_types import TYPE_CHECKS, Scope
 from tack.model.errors import IRVerificationError
 from tack.model.signature import MAX_RANK
 
@@ -71,6 +75,8 @@ _ROLE_KINDS: Final[dict[str, type[IRNode]]] = {
 
 MAX_DIMENSIONS: Final = 3
 
+_RANKS: Final = {stage: rank for rank, stage in enumerate(STAGES)}
+
 
 def verify_ir(function: IRFunction, stage: str) -> IRFunction:
     """Gives ``function`` back if every invariant of ``stage`` holds.
@@ -85,20 +91,25 @@ def verify_ir(function: IRFunction, stage: str) -> IRFunction:
 
 
 class _Verifier:
+    """The checks of one function, whose ``nodes`` are gathered once, in preorder.
+
+    A node is known by its number there: paths are worked out for what is reported alone. The
+    expressions of a statement stand right after it, up to the next statement.
+    """
+
     def __init__(self, function: IRFunction, stage: str) -> None:
         self.function = function
         self.stage = stage
-        self.rank = STAGES.index(stage)
+        self.rank = _RANKS[stage]
         self.arrays = function.arrays
         self.scalars = {p.name for p in function.params if not p.is_array}
         self.indices: set[str] = set()
-        self.made: set[str] = set()
-        self.statements: set[int] = set()
-        self.nodes: list[tuple[str, IRNode]] = []
+        self.nodes: list[IRNode] = []
+        self.statements: list[int] = []
 
     def reached(self, stage: str) -> bool:
         """Whether the checks of ``stage`` apply."""
-        return self.rank >= STAGES.index(stage)
+        return self.rank >= _RANKS[stage]
 
     def fail(self, node: IRNode, path: str, message: str) -> IRVerificationError:
         kind = type(node).__name__
@@ -106,45 +117,66 @@ class _Verifier:
             self.function.name, self.stage, kind, path or "the root", message
         )
 
+    def fail_at(self, number: int, message: str) -> IRVerificationError:
+        """The error for the node of that number."""
+        return self.fail(self.nodes[number], self.path(number), message)
+
+    def path(self, number: int) -> str:
+        """The path of a node."""
+        return next(itertools.islice(walk_paths(self.function), number, None))[0]
+
     def run(self) -> None:
         self.shapes()
         self.parameters()
         loop = self.parallel_loop()
         self.indices = set(loop.index_vars)
         self.extents(loop)
-        self.walk_body(loop.body, "body[0].body", in_loop=False, bound=set())
+        first = self.nodes.index(loop) + 1
+        body = [number for number in self.statements if number >= first]
+        self.bindings(body)
         if self.reached("inferred"):
             self.tables()
-        for path, node in self.nodes:
-            for message in _NODE_CHECKS.get(type(node), _no_check)(self, node):
-                raise self.fail(node, path, message)
+        self.each_node()
         if self.reached("typed"):
             self.types()
         if self.reached("decomposed"):
-            self.operators()
+            self.operators(body[0] if body else len(self.nodes))
 
     # The tree.
 
     def shapes(self) -> None:
         """Kinds are known, children fit their roles, nothing contains itself; gathers ``nodes``."""
         try:
-            for path, node in walk_paths(self.function):
-                self.nodes.append((path, node))
-                for name, role in child_fields(node):
-                    value = getattr(node, name)
-                    for child in value if role in LIST_ROLES else [value]:
+            self.gather()
+        except (TypeError, ValueError) as error:
+            message = str(error)
+            try:
+                collections.deque(walk_paths(self.function), maxlen=0)
+            except (TypeError, ValueError) as placed:
+                message = str(placed)
+            raise self.fail(self.function, "", message) from None
+
+    def gather(self) -> None:
+        """Fills ``nodes`` and ``statements``."""
+        nodes, statements = self.nodes, self.statements
+        stood: set[int] = set()
+        for node in walk_ir(self.function):
+            nodes.append(node)
+            for name, role, kind in _shape(type(node)):
+                value = getattr(node, name)
+                for child in value if role in LIST_ROLES else (value,):
+                    if not isinstance(child, kind):
                         if child is None and role == "optional_expr":
                             continue
-                        if not isinstance(child, _ROLE_KINDS[role]):
-                            word = _ROLE_KINDS[role].__name__
-                            what = type(child).__name__
-                            raise self.fail(node, path, f"{name} holds {what}, not {word}")
-                if isinstance(node, Statement):
-                    if id(node) in self.statements:
-                        raise self.fail(node, path, "the statement stands in another place too")
-                    self.statements.add(id(node))
-        except (TypeError, ValueError) as error:
-            raise self.fail(self.function, "", str(error)) from None
+                        what = type(child).__name__
+                        message = f"{name} holds {what}, not {kind.__name__}"
+                        raise self.fail_at(len(nodes) - 1, message)
+            if isinstance(node, Statement):
+                if id(node) in stood:
+                    message = "the statement stands in another place too"
+                    raise self.fail_at(len(nodes) - 1, message)
+                stood.add(id(node))
+                statements.append(len(nodes) - 1)
 
     def parameters(self) -> None:
         names: set[str] = set()
@@ -159,21 +191,22 @@ class _Verifier:
                 raise self.fail(param, f"params[{index}]", message)
 
     def parallel_loop(self) -> IRParallelFor:
-        loops = [(path, n) for path, n in self.nodes if type(n) is IRParallelFor]
-        if len(loops) != 1:
-            raise self.fail(self.function, "", f"{len(loops)} parallel loops, not one")
-        path, loop = loops[0]
+        found = [n for n in self.statements if type(self.nodes[n]) is IRParallelFor]
+        if len(found) != 1:
+            raise self.fail(self.function, "", f"{len(found)} parallel loops, not one")
+        (number,) = found
+        loop = self.nodes[number]
         assert isinstance(loop, IRParallelFor)
-        if path != "body[0]" or len(self.function.body) != 1:
-            raise self.fail(loop, path, "the parallel loop is not the whole body of the kernel")
+        if self.function.body != [loop]:
+            raise self.fail_at(number, "the parallel loop is not the whole body of the kernel")
         count = len(loop.index_vars)
         if not 1 <= count <= MAX_DIMENSIONS or count != len(loop.extents):
             message = f"{count} index variables and {len(loop.extents)} extents"
-            raise self.fail(loop, path, message)
+            raise self.fail_at(number, message)
         taken = [*loop.index_vars, *self.scalars, *self.arrays]
         for name in loop.index_vars:
             if taken.count(name) > 1:
-                raise self.fail(loop, path, f"the index variable {name!r} is declared twice")
+                raise self.fail_at(number, f"the index variable {name!r} is declared twice")
         return loop
 
     def extents(self, loop: IRParallelFor) -> None:
@@ -197,198 +230,211 @@ class _Verifier:
 
     # Statements in order: names are bound before they are read, loops are there to be left.
 
-    def walk_body(
-        self, body: list[Statement], path: str, *, in_loop: bool, bound: set[str]
-    ) -> None:
-        for index, statement in enumerate(body):
-            self.walk_statement(statement, f"{path}[{index}]", in_loop, bound)
+    def bindings(self, body: list[int]) -> None:
+        """Checks the statements of the body, whose numbers these are."""
+        left = self.left_by_break(body)
+        bound, made = self.scalars | self.indices, set[str]()
+        for number, end in itertools.pairwise([*body, len(self.nodes)]):
+            statement = self.nodes[number]
+            if isinstance(statement, IRBreak) and id(statement) not in left:
+                raise self.fail_at(number, "break outside a sequential loop")
+            self.reads(number, end, bound, made)
+            name = set_name(statement)
+            if name is not None:
+                self.binds(number, name, bound)
+            if isinstance(statement, IRLocalArray):
+                self.makes(number, statement, made)
+            if isinstance(statement, IRArrayStore | IRAtomic) and self.is_missing(
+                statement.array, made
+            ):
+                raise self.fail_at(number, _UNMADE.format(statement.array))
 
-    def walk_statement(
-        self, statement: Statement, path: str, in_loop: bool, bound: set[str]
-    ) -> None:
-        if isinstance(statement, IRBreak) and not in_loop:
-            raise self.fail(statement, path, "break outside a sequential loop")
-        lists: list[tuple[str, list[Statement]]] = []
-        for name, role in child_fields(statement):
-            if role == "stmts":
-                lists.append((f"{path}.{name}", getattr(statement, name)))
-            elif role == "optional_expr" and getattr(statement, name) is None:
-                continue
-            elif role == "exprs":
-                for index, child in enumerate(getattr(statement, name)):
-                    self.reads(child, f"{path}.{name}[{index}]", bound)
-            else:
-                self.reads(getattr(statement, name), f"{path}.{name}", bound)
-        if isinstance(statement, IRAssign | IRAtomic):
-            self.binds(statement, statement.target, path, bound)
-        elif isinstance(statement, IRSequentialFor):
-            self.binds(statement, statement.var, path, bound)
-        elif isinstance(statement, IRLocalArray):
-            self.makes(statement, path)
-        if isinstance(statement, IRArrayStore | IRAtomic):
-            self.uses(statement, path)
-        loops = in_loop or isinstance(statement, IRSequentialFor | IRWhile)
-        for place, statements in lists:
-            self.walk_body(statements, place, in_loop=loops, bound=bound)
+    def left_by_break(self, body: list[int]) -> set[int]:
+        """The statements that stand in sequential loops, by identity."""
+        loops = [self.nodes[n] for n in body if isinstance(self.nodes[n], _LOOPS)]
+        return {id(inner) for loop in loops for inner in statements_of(loop)}
 
-    def binds(self, statement: Statement, name: str, path: str, bound: set[str]) -> None:
+    def reads(self, number: int, end: int, bound: set[str], made: set[str]) -> None:
+        """Checks the expressions of the statement of that number."""
+        nodes = self.nodes
+        for place in range(number + 1, end):
+            node = nodes[place]
+            kind = type(node)
+            if kind is IRName:
+                if node.name in bound:  # type: ignore[attr-defined]
+                    continue
+                assert isinstance(node, IRName)
+                if node.name in self.arrays:
+                    message = f"the array {node.name!r} is read as a scalar"
+                else:
+                    message = f"{node.name!r} is read before anything binds it"
+                raise self.fail_at(place, message)
+            if kind is IRTripCount:
+                raise self.fail_at(place, "a trip count outside the parallel loop's extents")
+            if isinstance(node, IRArrayLoad) and self.is_missing(node.array, made):
+                statement = self.path(number)
+                head = self.path(place)[len(statement) + 1 :].partition(".")[0]
+                raise self.fail(node, f"{statement}.{head}", _UNMADE.format(node.array))
+
+    def binds(self, number: int, name: str, bound: set[str]) -> None:
         if name in self.scalars or name in self.arrays:
-            raise self.fail(statement, path, f"the parameter {name!r} is assigned")
+            raise self.fail_at(number, f"the parameter {name!r} is assigned")
         if name in self.indices:
-            raise self.fail(statement, path, f"the parallel index {name!r} is assigned")
+            raise self.fail_at(number, f"the parallel index {name!r} is assigned")
         bound.add(name)
 
-    def makes(self, statement: IRLocalArray, path: str) -> None:
+    def makes(self, number: int, statement: IRLocalArray, made: set[str]) -> None:
         if statement.array not in self.function.local_arrays:
-            raise self.fail(statement, path, f"{statement.array!r} is no local array")
-        if statement.array in self.made:
-            raise self.fail(statement, path, f"{statement.array!r} is made twice")
+            raise self.fail_at(number, f"{statement.array!r} is no local array")
+        if statement.array in made:
+            raise self.fail_at(number, f"{statement.array!r} is made twice")
         dims = self.function.local_arrays[statement.array].dims
         if not all(type(dim) is int and dim > 0 for dim in dims):
-            raise self.fail(statement, path, f"the size of {statement.array!r} is not known")
-        self.made.add(statement.array)
+            raise self.fail_at(number, f"the size of {statement.array!r} is not known")
+        made.add(statement.array)
 
-    def uses(self, node: IRArrayLoad | IRArrayStore | IRAtomic, path: str) -> None:
-        if node.array in self.function.local_arrays and node.array not in self.made:
-            raise self.fail(node, path, f"the array {node.array!r} is used before it is made")
-
-    def reads(self, expression: Expression, root: str, bound: set[str]) -> None:
-        for node in walk_ir(expression):
-            if isinstance(node, IRArrayLoad) and node.array in self.function.local_arrays:
-                self.uses(node, root)
-            if isinstance(node, IRTripCount):
-                message = "a trip count outside the parallel loop's extents"
-            elif not isinstance(node, IRName) or self.is_bound(node.name, bound):
-                continue
-            elif node.name in self.arrays:
-                message = f"the array {node.name!r} is read as a scalar"
-            else:
-                message = f"{node.name!r} is read before anything binds it"
-            path = next(path for path, each in walk_paths(expression, root) if each is node)
-            raise self.fail(node, path, message)
-
-    def is_bound(self, name: str, locals_: set[str]) -> bool:
-        return name in locals_ or name in self.scalars or name in self.indices
+    def is_missing(self, array: str, made: set[str]) -> bool:
+        """Whether this is a local array that was not made."""
+        return array in self.function.local_arrays and array not in made
 
     def tables(self) -> None:
         """``locals`` has a type for every local and, from ``localized`` on, for no other name."""
-        bound = [
-            statement.var if isinstance(statement, IRSequentialFor) else statement.target
-            for _, statement in self.nodes
-            if isinstance(statement, IRAssign | IRAtomic | IRSequentialFor)
-        ]
+        setters = (set_name(self.nodes[number]) for number in self.statements)
+        bound = [name for name in setters if name is not None]
         for name in bound:
             if name not in self.function.locals:
                 raise self.fail(self.function, "", f"the local {name!r} has no type")
         if self.reached("localized") and list(self.function.locals) != list(dict.fromkeys(bound)):
             raise self.fail(self.function, "", "locals are not those assigned, in order")
 
+    def each_node(self) -> None:
+        """What holds of a node itself."""
+        for number, node in enumerate(self.nodes):
+            check = _NODE_CHECKS.get(type(node))
+            message = None if check is None else check(self, node)
+            if message is not None:
+                raise self.fail_at(number, message)
+
     def types(self) -> None:
         """Every expression has a dtype; then, what they have fits together."""
-        for path, node in self.nodes:
+        for number, node in enumerate(self.nodes):
             if isinstance(node, Expression) and node.dtype is None:
-                raise self.fail(node, path, "an expression without a dtype")
-        for path, node in self.nodes:
-            for message in TYPE_CHECKS.get(type(node), _no_check)(self.function, node):
-                raise self.fail(node, path, message)
+                raise self.fail_at(number, "an expression without a dtype")
+        scope = Scope.of(self.function)
+        for number, node in enumerate(self.nodes):
+            check = TYPE_CHECKS.get(type(node))
+            message = None if check is None else check(scope, node)
+            if message is not None:
+                raise self.fail_at(number, message)
 
-    def operators(self) -> None:
+    def operators(self, first: int) -> None:
         """After decomposition the body has target operators only; the host has its own."""
-        for path, node in self.nodes:
-            if not path.startswith("body[0].body"):
-                continue
+        for number in range(first, len(self.nodes)):
+            node = self.nodes[number]
             if isinstance(node, IRBinOp) and node.op not in TARGET_BINARY:
-                raise self.fail(node, path, f"{node.op!r} is left")
+                raise self.fail_at(number, f"{node.op!r} is left")
             if isinstance(node, IRSequentialFor) and not (
                 isinstance(node.step, IRConstant) and node.step.value == 1
             ):
-                raise self.fail(node, path, "a sequential loop whose step is not 1")
+                raise self.fail_at(number, "a sequential loop whose step is not 1")
 
 
-def _operator(known: frozenset[str]) -> Callable[[_Verifier, IRNode], Iterator[str]]:
-    def check(_: _Verifier, node: IRNode) -> Iterator[str]:
+_LOOPS: Final = (IRSequentialFor, IRWhile)
+_UNMADE: Final = "the array {!r} is used before it is made"
+
+
+@functools.cache
+def _shape(kind: type[IRNode]) -> tuple[tuple[str, str, type[IRNode]], ...]:
+    """(attribute, role, what it holds) of each structural child of a kind."""
+    return tuple((name, role, _ROLE_KINDS[role]) for name, role in CHILD_FIELDS[kind])
+
+
+def _operator(known: frozenset[str]) -> Callable[[_Verifier, IRNode], str | None]:
+    def check(_: _Verifier, node: IRNode) -> str | None:
         op = getattr(node, "op", None)
-        if op not in known:
-            yield f"unknown operator {op!r}"
+        return None if op in known else f"unknown operator {op!r}"
 
     return check
 
 
-def _check_binary(verifier: _Verifier, node: IRBinOp) -> Iterator[str]:
-    known = PYTHON_BINARY | TARGET_BINARY if verifier.reached("decomposed") else PYTHON_BINARY
-    if node.op not in known:
-        yield f"unknown operator {node.op!r}"
+def _check_binary(verifier: _Verifier, node: IRBinOp) -> str | None:
+    if node.op in PYTHON_BINARY or (node.op in TARGET_BINARY and verifier.reached("decomposed")):
+        return None
+    return f"unknown operator {node.op!r}"
 
 
-def _check_call(_: _Verifier, node: IRCall) -> Iterator[str]:
+def _check_call(_: _Verifier, node: IRCall) -> str | None:
     count = MATH_CALLS.get(node.function)
     if count is None:
-        yield f"unknown builtin {node.function!r}"
-    elif count != len(node.args):
-        yield f"{node.function} takes {count} operands, not {len(node.args)}"
+        return f"unknown builtin {node.function!r}"
+    if count != len(node.args):
+        return f"{node.function} takes {count} operands, not {len(node.args)}"
+    return None
 
 
 def _check_access(
     verifier: _Verifier, node: IRArrayLoad | IRArrayStore | IRAtomic
-) -> Iterator[str]:
+) -> str | None:
     param = verifier.arrays.get(node.array)
     if param is None or param.dims is None:
-        yield f"{node.array!r} is no array"
-        return
+        return f"{node.array!r} is no array"
     if node.flat and (param.is_strided or verifier.reached("packed")):
-        yield f"{node.array!r} has no flat index here"
+        return f"{node.array!r} has no flat index here"
     expected = 1 if node.flat or verifier.reached("packed") else len(param.dims)
     if len(node.indices) != expected:
-        yield f"{len(node.indices)} indices of {node.array!r}, not {expected}"
+        return f"{len(node.indices)} indices of {node.array!r}, not {expected}"
+    return None
 
 
-def _check_atomic(verifier: _Verifier, node: IRAtomic) -> Iterator[str]:
-    yield from _check_access(verifier, node)
+def _check_atomic(verifier: _Verifier, node: IRAtomic) -> str | None:
+    message = _check_access(verifier, node)
+    if message is not None:
+        return message
     if node.op not in ATOMIC_OPS:
-        yield f"unknown atomic {node.op!r}"
+        return f"unknown atomic {node.op!r}"
     if (node.op == "cas") != (node.compare is not None):
-        yield f"atomic {node.op} {'without' if node.compare is None else 'with'} a comparison"
+        return f"atomic {node.op} {'without' if node.compare is None else 'with'} a comparison"
+    return None
 
 
-def _check_dim_size(verifier: _Verifier, node: IRDimSize) -> Iterator[str]:
+def _check_dim_size(verifier: _Verifier, node: IRDimSize) -> str | None:
     param = verifier.arrays.get(node.array)
     if param is None or param.dims is None or node.array in verifier.function.local_arrays:
-        yield f"{node.array!r} is no array parameter"
-    elif not 0 <= node.dim < len(param.dims):
-        yield f"{node.array!r} has no dimension {node.dim}"
-    elif verifier.reached("resolved") and param.dims[node.dim] is not None:
-        yield f"dimension {node.dim} of {node.array!r} is pinned and was not resolved"
+        return f"{node.array!r} is no array parameter"
+    if not 0 <= node.dim < len(param.dims):
+        return f"{node.array!r} has no dimension {node.dim}"
+    if verifier.reached("resolved") and param.dims[node.dim] is not None:
+        return f"dimension {node.dim} of {node.array!r} is pinned and was not resolved"
+    return None
 
 
-def _check_stride(verifier: _Verifier, node: IRStride) -> Iterator[str]:
+def _check_stride(verifier: _Verifier, node: IRStride) -> str | None:
     param = verifier.arrays.get(node.array)
     if param is None or param.dims is None or not param.is_strided:
-        yield f"{node.array!r} is no strided array parameter"
-    elif not 0 <= node.dim < len(param.dims):
-        yield f"{node.array!r} has no dimension {node.dim}"
+        return f"{node.array!r} is no strided array parameter"
+    if not 0 <= node.dim < len(param.dims):
+        return f"{node.array!r} has no dimension {node.dim}"
     if not verifier.reached("packed"):
-        yield "a stride before the indices are packed"
+        return "a stride before the indices are packed"
+    return None
 
 
-def _check_bitcast(verifier: _Verifier, _: IRBitcast) -> Iterator[str]:
-    if not verifier.reached("decomposed"):
-        yield "bits as another type before decomposition"
+def _check_bitcast(verifier: _Verifier, _: IRBitcast) -> str | None:
+    early = not verifier.reached("decomposed")
+    return "bits as another type before decomposition" if early else None
 
 
-def _check_constant(verifier: _Verifier, node: IRConstant) -> Iterator[str]:
+def _check_constant(verifier: _Verifier, node: IRConstant) -> str | None:
     if type(node.value) not in (bool, int, float):
-        yield f"a constant holds {type(node.value).__name__}"
+        return f"a constant holds {type(node.value).__name__}"
     if node.weak and verifier.reached("typed"):
-        yield "a literal was not settled"
-    elif node.weak == (node.dtype is not None):
-        yield "a constant is weak or has a dtype, one of the two"
+        return "a literal was not settled"
+    if node.weak == (node.dtype is not None):
+        return "a constant is weak or has a dtype, one of the two"
+    return None
 
 
-def _no_check(*_: object) -> Iterator[str]:
-    return iter(())
-
-
-_NODE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
+_NODE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRBinOp: _check_binary,
     IRCompare: _operator(COMPARISONS),
     IRBoolOp: _operator(frozenset({"and", "or"})),

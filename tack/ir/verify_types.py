@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from tack.ir.nodes import (
     BIT_COUNTS,
@@ -29,16 +29,18 @@ from tack.ir.nodes import (
     IRName,
     IRNode,
     IRParallelFor,
+    IRParam,
     IRSequentialFor,
     IRStride,
     IRTripCount,
     IRUnaryOp,
     IRWhile,
+    LocalArray,
     dtype_of,
 )
 from tack.model.dtypes import DType, bool_, i64, round_float
 
-__all__ = ["TYPE_CHECKS"]
+__all__ = ["TYPE_CHECKS", "Scope"]
 
 _COUNTED: Final = frozenset({"<<", ">>", "**"})
 """Operators whose right operand keeps a type of its own."""
@@ -51,42 +53,65 @@ _FLOATS_ONLY: Final = PREDICATES | {
 }
 
 
-def _is(node: Expression, dtype: DType, what: str) -> Iterator[str]:
-    if node.dtype is not dtype:
-        yield f"{what} is {node.dtype}, not {dtype}"
+class Scope(NamedTuple):
+    """What the names of a function stand for."""
+
+    arrays: Mapping[str, IRParam | LocalArray]
+    names: Mapping[str, DType]
+    locals: Mapping[str, DType]
+
+    @classmethod
+    def of(cls, function: IRFunction) -> Scope:
+        """The scope of a function."""
+        params = {param.name: param.dtype for param in function.params if param.dtype is not None}
+        return cls(function.arrays, {**function.locals, **params}, function.locals)
 
 
-def _constant(_: IRFunction, node: IRConstant) -> Iterator[str]:
+def _is(node: Expression, dtype: DType, what: str) -> str | None:
+    return None if node.dtype is dtype else f"{what} is {node.dtype}, not {dtype}"
+
+
+def _constant(_: Scope, node: IRConstant) -> str | None:
     dtype, value = dtype_of(node), node.value
-    expected = bool if dtype.is_bool else float if dtype.is_float else int
+    kind = dtype.kind
+    expected = bool if kind == "bool" else float if kind == "float" else int
     if type(value) is not expected:
-        yield f"a constant of {dtype} holds {type(value).__name__}"
-    elif dtype.is_integer and not dtype.holds(int(value)):
-        yield f"{value} is out of the range of {dtype}"
-    elif dtype.is_float and round_float(value, dtype) != value and not math.isnan(value):
-        yield f"{dtype} cannot represent {value!r}"
+        return f"a constant of {dtype} holds {type(value).__name__}"
+    if kind == "float":
+        if not _represents(dtype, value):
+            return f"{dtype} cannot represent {value!r}"
+    elif kind != "bool" and not dtype.holds(int(value)):
+        return f"{value} is out of the range of {dtype}"
+    return None
 
 
-def _name(function: IRFunction, node: IRName) -> Iterator[str]:
-    of_param = next((param.dtype for param in function.params if param.name == node.name), None)
-    dtype = of_param or function.locals.get(node.name) or i64
-    if node.dtype is not dtype:
-        yield f"{node.name!r} is read as {node.dtype} and has the type {dtype}"
+def _represents(dtype: DType, value: float) -> bool:
+    return dtype.bits == 64 or round_float(value, dtype) == value or math.isnan(value)
 
 
-def _binary(_: IRFunction, node: IRBinOp) -> Iterator[str]:
-    dtype = dtype_of(node)
-    yield from _is(node.left, dtype, "the left operand")
-    if node.op not in _COUNTED:
-        yield from _is(node.right, dtype, "the right operand")
+def _name(scope: Scope, node: IRName) -> str | None:
+    dtype = scope.names.get(node.name, i64)
+    if node.dtype is dtype:
+        return None
+    return f"{node.name!r} is read as {node.dtype} and has the type {dtype}"
+
+
+def _binary(_: Scope, node: IRBinOp) -> str | None:
+    dtype, op = dtype_of(node), node.op
+    if node.left.dtype is not dtype:
+        return _is(node.left, dtype, "the left operand")
+    if op not in _COUNTED:
+        if node.right.dtype is not dtype:
+            return _is(node.right, dtype, "the right operand")
     elif not dtype_of(node.right).is_integer:
-        yield f"the right operand is {node.right.dtype}, no integer"
-    if dtype.is_float and node.op in _INTEGERS_ONLY and not _is_square(node):
-        yield f"{node.op!r} of {dtype}"
-    if dtype.is_bool and node.op not in _OF_BOOLS:
-        yield f"{node.op!r} of bool"
-    if node.op == "/" and not dtype.is_float:
-        yield f"'/' of {dtype}"
+        return f"the right operand is {node.right.dtype}, no integer"
+    kind = dtype.kind
+    if kind == "float":
+        if op in _INTEGERS_ONLY and not _is_square(node):
+            return f"{op!r} of {dtype}"
+    elif op == "/" or (kind == "bool" and op not in _OF_BOOLS):
+        return f"{op!r} of {dtype}"
+    return None
 
 
 def _is_square(node: IRBinOp) -> bool:
@@ -94,116 +119,140 @@ def _is_square(node: IRBinOp) -> bool:
     return node.op == "**" and isinstance(node.right, IRConstant) and node.right.value == 2
 
 
-def _unary(_: IRFunction, node: IRUnaryOp) -> Iterator[str]:
+def _unary(_: Scope, node: IRUnaryOp) -> str | None:
     dtype = dtype_of(node)
-    yield from _is(node.operand, dtype, "the operand")
+    if node.operand.dtype is not dtype:
+        return _is(node.operand, dtype, "the operand")
     if (node.op == "not") != dtype.is_bool:
-        yield f"{node.op!r} of {dtype}"
+        return f"{node.op!r} of {dtype}"
     if node.op == "~" and not dtype.is_integer:
-        yield f"'~' of {dtype}"
+        return f"'~' of {dtype}"
+    return None
 
 
-def _compare(_: IRFunction, node: IRCompare) -> Iterator[str]:
-    yield from _is(node, bool_, "a comparison")
-    if node.left.dtype is not node.right.dtype:
-        yield f"{node.left.dtype} is compared with {node.right.dtype}"
+def _compare(_: Scope, node: IRCompare) -> str | None:
+    if node.left.dtype is not node.right.dtype and node.dtype is bool_:
+        return f"{node.left.dtype} is compared with {node.right.dtype}"
+    return _is(node, bool_, "a comparison")
 
 
-def _logic(_: IRFunction, node: IRBoolOp) -> Iterator[str]:
-    yield from _is(node, bool_, "logic")
-    yield from _is(node.left, bool_, "the left operand")
-    yield from _is(node.right, bool_, "the right operand")
+def _logic(_: Scope, node: IRBoolOp) -> str | None:
+    return (
+        _is(node, bool_, "logic")
+        or _is(node.left, bool_, "the left operand")
+        or _is(node.right, bool_, "the right operand")
+    )
 
 
-def _choice(_: IRFunction, node: IRIfExp) -> Iterator[str]:
-    yield from _is(node.condition, bool_, "the condition")
-    if not node.then_value.dtype is node.else_value.dtype is node.dtype:
-        yield f"{node.dtype} is chosen from {node.then_value.dtype} and {node.else_value.dtype}"
+def _choice(_: Scope, node: IRIfExp) -> str | None:
+    if node.condition.dtype is not bool_:
+        return _is(node.condition, bool_, "the condition")
+    if node.then_value.dtype is node.else_value.dtype is node.dtype:
+        return None
+    return f"{node.dtype} is chosen from {node.then_value.dtype} and {node.else_value.dtype}"
 
 
-def _call(_: IRFunction, node: IRCall) -> Iterator[str]:
+def _call(_: Scope, node: IRCall) -> str | None:
     dtype = dtype_of(node.args[0])
     for number, arg in enumerate(node.args):
-        yield from _is(arg, dtype, f"operand {number}")
-    yield from _is(node, bool_ if node.function in PREDICATES else dtype, node.function)
+        if arg.dtype is not dtype:
+            return _is(arg, dtype, f"operand {number}")
+    result = bool_ if node.function in PREDICATES else dtype
+    if node.dtype is not result:
+        return _is(node, result, node.function)
     if (
         dtype.is_bool
         or (node.function in _FLOATS_ONLY and not dtype.is_float)
         or (node.function in BIT_COUNTS and not dtype.is_integer)
     ):
-        yield f"{node.function} of {dtype}"
+        return f"{node.function} of {dtype}"
+    return None
 
 
-def _cast(_: IRFunction, node: IRCast) -> Iterator[str]:
+def _cast(_: Scope, node: IRCast) -> str | None:
     if dtype_of(node).is_bool:
-        yield "a cast to bool, which is a comparison with zero"
+        return "a cast to bool, which is a comparison with zero"
+    return None
 
 
-def _bitcast(_: IRFunction, node: IRBitcast) -> Iterator[str]:
+def _bitcast(_: Scope, node: IRBitcast) -> str | None:
     if dtype_of(node).bits != dtype_of(node.value).bits:
-        yield f"the bits of {node.value.dtype} as {node.dtype}"
+        return f"the bits of {node.value.dtype} as {node.dtype}"
+    return None
 
 
-def _dim_size(_: IRFunction, node: IRDimSize) -> Iterator[str]:
-    yield from _is(node, i64, "an extent")
+def _dim_size(_: Scope, node: IRDimSize) -> str | None:
+    return _is(node, i64, "an extent")
 
 
-def _stride(_: IRFunction, node: IRStride) -> Iterator[str]:
-    yield from _is(node, i64, "a stride")
+def _stride(_: Scope, node: IRStride) -> str | None:
+    return _is(node, i64, "a stride")
 
 
-def _trip_count(_: IRFunction, node: IRTripCount) -> Iterator[str]:
-    yield from _is(node, i64, "a trip count")
-    for name in ("start", "end", "step"):
-        yield from _is(getattr(node, name), i64, name)
+def _trip_count(_: Scope, node: IRTripCount) -> str | None:
+    return _is(node, i64, "a trip count") or _range(node)
 
 
-def _access(function: IRFunction, node: IRArrayLoad | IRArrayStore) -> Iterator[str]:
-    element = function.arrays[node.array].dtype
+def _range(node: IRTripCount | IRSequentialFor) -> str | None:
+    return (
+        _is(node.start, i64, "start") or _is(node.end, i64, "end") or _is(node.step, i64, "step")
+    )
+
+
+def _access(scope: Scope, node: IRArrayLoad | IRArrayStore) -> str | None:
+    element = scope.arrays[node.array].dtype
     value = node if isinstance(node, IRArrayLoad) else node.value
     if value.dtype is not element:
-        yield f"{value.dtype} where {node.array!r} has {element}"
+        return f"{value.dtype} where {node.array!r} has {element}"
+    return _indices(node)
+
+
+def _indices(node: IRArrayLoad | IRArrayStore | IRAtomic) -> str | None:
     for number, index in enumerate(node.indices):
-        yield from _is(index, i64, f"index {number}")
+        if index.dtype is not i64:
+            return _is(index, i64, f"index {number}")
+    return None
 
 
-def _atomic(function: IRFunction, node: IRAtomic) -> Iterator[str]:
-    element = function.arrays[node.array].dtype
+def _atomic(scope: Scope, node: IRAtomic) -> str | None:
+    element = scope.arrays[node.array].dtype
     for name in ("value", "compare"):
         operand = getattr(node, name)
         if operand is not None and operand.dtype is not element:
-            yield f"{name} is {operand.dtype} where {node.array!r} has {element}"
-    if function.locals.get(node.target) is not element:
-        yield f"{node.target!r} is {function.locals.get(node.target)}, not {element}"
-    for number, index in enumerate(node.indices):
-        yield from _is(index, i64, f"index {number}")
+            return f"{name} is {operand.dtype} where {node.array!r} has {element}"
+    if scope.locals.get(node.target) is not element:
+        return f"{node.target!r} is {scope.locals.get(node.target)}, not {element}"
+    return _indices(node)
 
 
-def _assign(function: IRFunction, node: IRAssign) -> Iterator[str]:
-    dtype = function.locals.get(node.target)
+def _assign(scope: Scope, node: IRAssign) -> str | None:
+    dtype = scope.locals.get(node.target)
     if node.resolved_type is None or node.resolved_type is not dtype:
-        yield f"resolved_type is {node.resolved_type}, and {node.target!r} has the type {dtype}"
-    elif node.value.dtype is not dtype:
-        yield f"{node.value.dtype} is assigned to {node.target!r}, which has the type {dtype}"
+        return f"resolved_type is {node.resolved_type}, and {node.target!r} has the type {dtype}"
+    if node.value.dtype is not dtype:
+        return f"{node.value.dtype} is assigned to {node.target!r}, which has the type {dtype}"
+    return None
 
 
-def _condition(_: IRFunction, node: IRIf | IRWhile) -> Iterator[str]:
-    yield from _is(node.condition, bool_, "the condition")
+def _condition(_: Scope, node: IRIf | IRWhile) -> str | None:
+    return _is(node.condition, bool_, "the condition")
 
 
-def _for(function: IRFunction, node: IRSequentialFor) -> Iterator[str]:
-    for name in ("start", "end", "step"):
-        yield from _is(getattr(node, name), i64, name)
-    if function.locals.get(node.var) is not i64:
-        yield f"the loop variable {node.var!r} is {function.locals.get(node.var)}, not i64"
+def _for(scope: Scope, node: IRSequentialFor) -> str | None:
+    message = _range(node)
+    if message is None and scope.locals.get(node.var) is not i64:
+        return f"the loop variable {node.var!r} is {scope.locals.get(node.var)}, not i64"
+    return message
 
 
-def _parallel(_: IRFunction, node: IRParallelFor) -> Iterator[str]:
+def _parallel(_: Scope, node: IRParallelFor) -> str | None:
     for number, extent in enumerate(node.extents):
-        yield from _is(extent, i64, f"extent {number}")
+        if extent.dtype is not i64:
+            return _is(extent, i64, f"extent {number}")
+    return None
 
 
-TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
+TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRConstant: _constant,
     IRName: _name,
     IRBinOp: _binary,
@@ -226,4 +275,4 @@ TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRSequentialFor: _for,
     IRParallelFor: _parallel,
 }
-"""Kind -> what is wrong with the types of a node."""
+"""Kind -> what is wrong first with the types of a node, or None."""
