@@ -134,13 +134,14 @@ def walk_ir(root: IRNode) -> Iterator[IRNode]:
         if isinstance(node, int):
             active.discard(node)
             continue
-        below = nodes_below(node)
+        read = _READERS.get(type(node))
+        below = nodes_below(node) if read is None else read(node)
         if below:
             if id(node) in active:
                 raise ValueError(f"cycle: {type(node).__name__} contains itself")
             active.add(id(node))
             stack.append(id(node))
-            stack.extend(reversed(below))
+            stack.extend(below[::-1])
         yield node
 
 

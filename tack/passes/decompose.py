@@ -191,6 +191,8 @@ class Decomposer:
 
     def expression(self, node: Expression, out: Block) -> Expression:
         """``node`` expanded; what must come first is written to ``out``."""
+        if isinstance(node, _CHEAP):
+            return node
         if isinstance(node, IRBoolOp):
             return self.logic(node, out)
         if isinstance(node, IRIfExp):

@@ -45,22 +45,23 @@ from tack.passes.localize import localize
 __all__ = ["EMULATED", "emulate"]
 
 
-def emulate(function: IRFunction, supported: frozenset[str]) -> IRFunction:
-    """Expands the operations of `EMULATED` that are not ``supported``, in place."""
+def emulate(function: IRFunction, supported: frozenset[str]) -> IRFunction | None:
+    """Expands the operations of `EMULATED` that are not ``supported``, in place; None for none."""
     missing = frozenset(EMULATED) - supported
     if not missing:
-        return function
-    loop = kernel_loop(function)
-    loop.body = _Emulator(function, missing).body(loop.body)
-    return localize(function)
+        return None
+    loop, emulator = kernel_loop(function), _Emulator(function, missing)
+    loop.body = emulator.body(loop.body)
+    return localize(function) if emulator.changed else None
 
 
 class _Emulator(Decomposer):
-    """Rewrites one function."""
+    """Rewrites one function; ``changed`` says whether there was anything to expand."""
 
     def __init__(self, function: IRFunction, missing: frozenset[str]) -> None:
         super().__init__(function)
         self.missing = missing
+        self.changed = False
 
     def rewritten(self, node: Statement, out: Block) -> list[Statement]:
         """An atomic on an array of the iteration's own becomes a load and a store."""
@@ -68,16 +69,21 @@ class _Emulator(Decomposer):
         if not isinstance(node, IRAtomic) or "private atomics" not in self.missing:
             return [node]
         array = self.function.local_arrays.get(node.array)
-        return [node] if array is None else list(_private_atomic(node, array.dtype, out))
+        if array is None:
+            return [node]
+        self.changed = True
+        return list(_private_atomic(node, array.dtype, out))
 
     def expansion(self, node: Expression) -> Callable[[Block], Expression] | None:
         """How a missing operation is expanded, or None."""
         if isinstance(node, IRCall) and node.function in self.missing:
             expand = _CALLS[node.function]
+            self.changed = True
             return lambda out: expand(node, out)
         if "wrap" in self.missing and isinstance(node, IRBinOp | IRUnaryOp):
             dtype = dtype_of(node)
             if _may_overflow(node, dtype) and self.intervals.of(node) == _whole(dtype):
+                self.changed = True
                 return lambda _: _wrapped(node, dtype)
         return None
 

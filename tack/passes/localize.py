@@ -13,10 +13,11 @@ from tack.ir.nodes import (
     IRAtomic,
     IRFunction,
     IRLocalArray,
+    IRName,
     IRNode,
     Statement,
 )
-from tack.ir.traversal import assigned_names, read_names, transform_ir, walk_ir
+from tack.ir.traversal import set_name, statement_lists, walk_ir
 
 __all__ = ["localize"]
 
@@ -24,35 +25,42 @@ __all__ = ["localize"]
 def localize(function: IRFunction) -> IRFunction:
     """Drops unread locals and orders ``function.locals``, in place."""
     while True:
-        read = set(read_names(function))
-        unread = set(assigned_names(function)) - read
-        loaded = {n.array for n in walk_ir(function) if isinstance(n, IRArrayLoad | IRAtomic)}
-        if not _drop(function, unread, set(function.local_arrays) - loaded):
+        read: set[str] = set()
+        loaded: set[str] = set()
+        assigned: dict[str, None] = {}
+        for node in walk_ir(function):
+            if isinstance(node, IRName):
+                read.add(node.name)
+            elif isinstance(node, IRArrayLoad):
+                loaded.add(node.array)
+            elif isinstance(node, Statement):
+                name = set_name(node)
+                if name is not None:
+                    assigned[name] = None
+                if isinstance(node, IRAtomic):
+                    loaded.add(node.array)
+        unread, unloaded = assigned.keys() - read, function.local_arrays.keys() - loaded
+        for name in unloaded:
+            del function.local_arrays[name]
+        if not (unread or unloaded) or not _drop(function, unread, unloaded):
             break
-    return _order_locals(function)
-
-
-def _order_locals(function: IRFunction) -> IRFunction:
-    """Makes ``function.locals`` the locals that are assigned, in order of appearance."""
-    function.locals = {name: function.locals[name] for name in assigned_names(function)}
+    function.locals = {name: function.locals[name] for name in assigned}
     return function
 
 
-def _drop(function: IRFunction, unread: set[str], unloaded: set[str]) -> bool:
-    """Removes what sets ``unread`` and the arrays ``unloaded``; whether there was anything."""
+def _drop(node: IRNode, unread: set[str], unloaded: set[str]) -> bool:
+    """Removes what sets ``unread`` and uses ``unloaded`` below a node; whether there was any."""
     dropped = False
-
-    def rewrite(node: IRNode) -> list[Statement] | None:
-        nonlocal dropped
-        if (isinstance(node, IRAssign) and node.target in unread) or (
-            isinstance(node, IRLocalArray | IRArrayStore) and node.array in unloaded
-        ):
-            dropped = True
-            return []
-        return None
-
-    if unread or unloaded:
-        transform_ir(function, rewrite)
-    for name in unloaded:
-        del function.local_arrays[name]
+    for body in statement_lists(node):
+        kept = [statement for statement in body if not _is_void(statement, unread, unloaded)]
+        dropped |= len(kept) < len(body)
+        body[:] = kept
+        for statement in body:
+            dropped |= _drop(statement, unread, unloaded)
     return dropped
+
+
+def _is_void(node: Statement, unread: set[str], unloaded: set[str]) -> bool:
+    if isinstance(node, IRAssign):
+        return node.target in unread
+    return isinstance(node, IRLocalArray | IRArrayStore) and node.array in unloaded

@@ -53,10 +53,13 @@ _ROUNDED: Final = frozenset({"sqrt"})
 """Builtins whose f32 result is rounded; the others give values of the type."""
 
 
-def narrow_floats(function: IRFunction) -> IRFunction:
-    """Leaves f16 and bf16 in the types of scalar parameters only, in place."""
+def narrow_floats(function: IRFunction) -> IRFunction | None:
+    """Leaves f16 and bf16 in the types of scalar parameters only, in place.
+
+    None where there are none.
+    """
     if not _uses_narrow(function):
-        return function
+        return None
     loop = copy_tree(kernel_loop(function), function.positions)  # each occurrence has its own place
     function.body = [loop]
     loop.body = _Narrower(function).body(loop.body)
@@ -65,8 +68,8 @@ def narrow_floats(function: IRFunction) -> IRFunction:
 
 
 def _uses_narrow(function: IRFunction) -> bool:
-    dtypes = [node.dtype for node in walk_ir(function) if isinstance(node, Expression)]
-    dtypes += [param.dtype for param in function.params]
+    dtypes = {node.dtype for node in walk_ir(function) if isinstance(node, Expression)}
+    dtypes.update(param.dtype for param in function.params)
     return any(map(_is_narrow, dtypes)) or bool(_narrow_arrays(function))
 
 

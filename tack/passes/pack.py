@@ -25,7 +25,7 @@ from tack.ir.nodes import (
     IRStride,
     LocalArray,
 )
-from tack.ir.traversal import kernel_loop, transform_ir, walk_ir
+from tack.ir.traversal import kernel_loop, walk_ir
 from tack.model.dtypes import i64
 from tack.model.launch import Slot
 from tack.passes.fold import fold
@@ -95,16 +95,12 @@ def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[
 
 def _flatten(function: IRFunction) -> None:
     arrays = function.arrays
-    done: set[int] = set()  # an expression may stand in several places
-
-    def flat(node: IRNode) -> None:
-        if isinstance(node, _ACCESSES) and id(node) not in done:
-            done.add(id(node))
-            if not node.flat:
-                node.indices = [_flat_index(node.array, arrays[node.array], node.indices)]
-            node.flat = False
-
-    transform_ir(function, flat)
+    # By identity: an expression may stand in several places.
+    accesses = {id(node): node for node in walk_ir(function) if isinstance(node, _ACCESSES)}
+    for node in accesses.values():
+        if not node.flat:
+            node.indices = [_flat_index(node.array, arrays[node.array], node.indices)]
+        node.flat = False
 
 
 def _flat_index(

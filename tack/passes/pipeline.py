@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from tack.ir.nodes import IRFunction
@@ -19,7 +20,7 @@ from tack.passes.type import annotate_types
 
 __all__ = ["PASSES", "prepare"]
 
-PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction], str], ...]] = (
+PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction | None], str], ...]] = (
     (resolve, "resolved"),
     (infer, "inferred"),
     (annotate_types, "typed"),
@@ -29,18 +30,23 @@ PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction], str], ...]] = (
     (narrow_floats, "decomposed"),
     (store_as_bytes, "decomposed"),
 )
-"""The passes, each with the stage that it reaches."""
+"""The passes, each with the stage that it reaches; None from one that had nothing to change."""
 
 
 def prepare(function: IRFunction, supported: frozenset[str] = frozenset(EMULATED)) -> IRFunction:
     """Takes lowered IR to the decomposed stage, in place, verified before and after each pass.
 
+    A pass that changed nothing and reaches no new stage leaves what was verified.
+
     Operations of `EMULATED` that are not ``supported`` are expanded.
 
     `CompileError` for types that the language refuses, `IRVerificationError` for a bug of ours.
     """
-    verify_ir(function, "lowered")
-    for step, stage in PASSES:
-        verify_ir(step(function), stage)
-    verify_ir(emulate(function, supported), "decomposed")
+    reached = "lowered"
+    verify_ir(function, reached)
+    for step, stage in (*PASSES, (partial(emulate, supported=supported), "decomposed")):
+        changed = step(function) is not None
+        if changed or stage != reached:
+            verify_ir(function, stage)
+        reached = stage
     return function

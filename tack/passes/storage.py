@@ -27,9 +27,11 @@ from tack.passes.localize import localize
 __all__ = ["store_as_bytes"]
 
 
-def store_as_bytes(function: IRFunction) -> IRFunction:
-    """Makes the bool arrays of a decomposed function arrays of u8, in place."""
+def store_as_bytes(function: IRFunction) -> IRFunction | None:
+    """Makes the bool arrays of a decomposed function arrays of u8, in place; None without any."""
     arrays = {name for name, array in function.arrays.items() if array.dtype is bool_}
+    if not arrays:
+        return None
     names = {param.name for param in function.params} | set(function.locals)
 
     def rewrite(node: IRNode) -> IRNode | list[Statement] | None:
@@ -43,9 +45,8 @@ def store_as_bytes(function: IRFunction) -> IRFunction:
             return [*out.statements, IRAssign(node.target, old, bool_)]
         return None
 
-    if arrays:
-        transform_ir(function, rewrite)
-        retype(function, arrays, u8)
+    transform_ir(function, rewrite)
+    retype(function, arrays, u8)
     return localize(function)
 
 

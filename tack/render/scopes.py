@@ -21,7 +21,6 @@ from tack.ir.nodes import (
     IRContinue,
     IRIf,
     IRLocalArray,
-    IRName,
     IRNode,
     IRSequentialFor,
     IRWhile,
@@ -29,8 +28,9 @@ from tack.ir.nodes import (
 )
 from tack.ir.traversal import (
     assigned_names,
-    children,
+    nodes_below,
     read_names,
+    set_name,
     statement_lists,
     statements_of,
     walk_ir,
@@ -81,35 +81,43 @@ def _array_mentions(block: Sequence[Statement]) -> Counter[str]:
 
 
 class _Planner:
+    """What is known about a body: of each statement list, the statements that mention a local.
+
+    Lists and statements are known by identity.
+    """
+
     def __init__(self, body: Sequence[Statement]) -> None:
         self.scopes = Scopes()
         self._body = body
-        self._mentions: dict[int, frozenset[str]] = {}
-        self._set_counts: dict[str, int] = {}
-        for statement in body:
-            self._collect(statement)
-        self._reads = Counter(name for statement in body for name in read_names(statement))
+        self._mentions: dict[int, dict[str, list[Statement]]] = {}
+        self._heads: dict[int, Counter[str]] = {}
+        self._set_counts: Counter[str] = Counter()
+        self._reads: Counter[str] = Counter()
         self._loops: dict[str, list[IRSequentialFor]] = {}
-        for statement in statements_of(body):
+        self._collect(body)
+
+    def _collect(self, block: Sequence[Statement]) -> dict[str, list[Statement]]:
+        """Notes what the statements of a list read and set; gives those that mention a local."""
+        mentions: dict[str, list[Statement]] = {}
+        for statement in block:
+            heads = self._heads[id(statement)] = Counter(_head_names(statement))
+            self._reads.update(heads)
+            mentioned = set(heads)
+            target = set_name(statement)
+            if target is not None:
+                mentioned.add(target)
+                self._set_counts[target] += 1
             if isinstance(statement, IRSequentialFor):
                 self._loops.setdefault(statement.var, []).append(statement)
-
-    def _collect(self, node: IRNode) -> frozenset[str]:
-        """Notes which locals every statement of a tree mentions."""
-        found = {node.name} if isinstance(node, IRName) else set()
-        target = _target(node)
-        if target is not None:
-            found.add(target)
-            self._set_counts[target] = self._set_counts.get(target, 0) + 1
-        for _, child in children(node):
-            found |= self._collect(child)
-        mentions = frozenset(found)
-        if isinstance(node, Statement):
-            self._mentions[id(node)] = mentions
+            for inner in statement_lists(statement):
+                mentioned.update(self._collect(inner))
+            for name in mentioned:
+                mentions.setdefault(name, []).append(statement)
+        self._mentions[id(block)] = mentions
         return mentions
 
     def place(self, name: str) -> None:
-        if not any(name in self._mentions[id(statement)] for statement in self._body):
+        if name not in self._mentions[id(self._body)]:
             return
         loops = self._loops.get(name, [])
         if loops and self._only_counts(name, loops):
@@ -131,14 +139,14 @@ class _Planner:
 
     def _declare(self, name: str, block: Sequence[Statement], in_loop: bool) -> bool:
         """Declares ``name`` in ``block`` or further inside; False where that is unsound."""
-        mentions = [s for s in block if name in self._mentions[id(s)]]
+        mentions = self._mentions[id(block)][name]
         first = mentions[0]
         if len(mentions) == 1 and self._declare_inside(name, first, in_loop):
             return True
         if (
             isinstance(first, IRAssign | IRAtomic)
             and first.target == name
-            and not reads(name, _heads(first))
+            and name not in self._heads[id(first)]
         ):
             self.scopes.declaring.add(id(first))
             return True
@@ -149,13 +157,9 @@ class _Planner:
 
     def _declare_inside(self, name: str, statement: Statement, in_loop: bool) -> bool:
         """Declares ``name`` in the one block of ``statement`` that mentions it, if there is one."""
-        if _target(statement) == name or reads(name, _heads(statement)):
+        if set_name(statement) == name or name in self._heads[id(statement)]:
             return False
-        blocks = [
-            block
-            for block in statement_lists(statement)
-            if any(name in self._mentions[id(inner)] for inner in block)
-        ]
+        blocks = [b for b in statement_lists(statement) if name in self._mentions[id(b)]]
         is_loop = isinstance(statement, IRWhile | IRSequentialFor)
         return len(blocks) == 1 and self._declare(name, blocks[0], in_loop or is_loop)
 
@@ -176,16 +180,14 @@ def _settles(name: str, block: Sequence[Statement]) -> bool:
     return False
 
 
-def _target(node: IRNode) -> str | None:
-    """The local that a node itself sets."""
-    if isinstance(node, IRAssign | IRAtomic):
-        return node.target
-    return node.var if isinstance(node, IRSequentialFor) else None
-
-
 def _heads(statement: Statement) -> list[IRNode]:
     """The expressions of a statement."""
-    return [child for _, child in children(statement) if not isinstance(child, Statement)]
+    return [child for child in nodes_below(statement) if not isinstance(child, Statement)]
+
+
+def _head_names(statement: Statement) -> Iterator[str]:
+    """The locals that the expressions of a statement read, one for each occurrence."""
+    return (name for head in _heads(statement) for name in read_names(head))
 
 
 def reads(name: str, nodes: Iterable[IRNode]) -> int:
