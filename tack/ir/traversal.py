@@ -88,12 +88,21 @@ def _reader(fields: Sequence[tuple[str, str]]) -> Callable[[IRNode], Sequence[IR
     names = [name for name, _ in fields]
     if not fields:
         return lambda _: ()
-    if any(role != "expr" for _, role in fields):
-        return lambda node: [child for _, child in children(node)]
-    if len(names) > 1:
-        return operator.attrgetter(*names)
-    read = operator.attrgetter(names[0])
-    return lambda node: (read(node),)
+    if all(role == "expr" for _, role in fields):
+        read = operator.attrgetter(*names)
+        return read if len(names) > 1 else lambda node: (read(node),)
+
+    def read_each(node: IRNode) -> list[IRNode]:
+        below: list[IRNode] = []
+        for name, role in fields:
+            value = getattr(node, name)
+            if role in LIST_ROLES:
+                below.extend(value)
+            elif value is not None or role != "optional_expr":
+                below.append(value)
+        return below
+
+    return read_each
 
 
 _READERS: Final[dict[type[IRNode], Callable[[IRNode], Sequence[IRNode]]]] = {}
@@ -128,21 +137,27 @@ def walk_ir(root: IRNode) -> Iterator[IRNode]:
     ``TypeError`` for an unknown kind, ``ValueError`` for a node that contains itself.
     """
     active: set[int] = set()
-    stack: list[IRNode | int] = [root]  # a number: the node of that id is left
+    entered: list[int] = []
+    stack: list[Iterator[IRNode]] = [iter((root,))]
     while stack:
-        node = stack.pop()
-        if isinstance(node, int):
-            active.discard(node)
-            continue
-        read = _READERS.get(type(node))
-        below = nodes_below(node) if read is None else read(node)
-        if below:
-            if id(node) in active:
+        for node in stack[-1]:
+            read = _READERS.get(type(node))
+            below = nodes_below(node) if read is None else read(node)
+            if not below:
+                yield node
+                continue
+            own = id(node)
+            if own in active:
                 raise ValueError(f"cycle: {type(node).__name__} contains itself")
-            active.add(id(node))
-            stack.append(id(node))
-            stack.extend(below[::-1])
-        yield node
+            yield node
+            active.add(own)
+            entered.append(own)
+            stack.append(iter(below))
+            break
+        else:
+            stack.pop()
+            if entered:
+                active.discard(entered.pop())
 
 
 def transform_ir(

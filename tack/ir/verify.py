@@ -372,9 +372,7 @@ def _check_call(_: _Verifier, node: IRCall) -> str | None:
     return None
 
 
-def _check_access(
-    verifier: _Verifier, node: IRArrayLoad | IRArrayStore | IRAtomic
-) -> str | None:
+def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore | IRAtomic) -> str | None:
     param = verifier.arrays.get(node.array)
     if param is None or param.dims is None:
         return f"{node.array!r} is no array"

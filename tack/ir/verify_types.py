@@ -194,9 +194,7 @@ def _trip_count(_: Scope, node: IRTripCount) -> str | None:
 
 
 def _range(node: IRTripCount | IRSequentialFor) -> str | None:
-    return (
-        _is(node.start, i64, "start") or _is(node.end, i64, "end") or _is(node.step, i64, "step")
-    )
+    return _is(node.start, i64, "start") or _is(node.end, i64, "end") or _is(node.step, i64, "step")
 
 
 def _access(scope: Scope, node: IRArrayLoad | IRArrayStore) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tack.lang.array import Array, ArrayOf
-from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
+from tack.lang.bindings import MISSING, Constant, dotted_name, local_names, resolve
 from tack.lang.source import SourceFunction, read_function, stamp_file
 from tack.model.dtypes import DTYPES, DType, bool_
 from tack.model.errors import TOO_DEEP, CompileError
@@ -68,6 +68,11 @@ class _Definition:
     def source(self) -> SourceFunction:
         """Syntax tree and lines; `tack.lang.source.SourceUnavailable` where there are none."""
         return read_function(self.function, self.stamp)
+
+    @functools.cached_property
+    def local_names(self) -> frozenset[str]:
+        """The parameters and every name that the function binds."""
+        return frozenset(local_names(self.source.node))
 
     @functools.cached_property
     def annotations(self) -> tuple[Annotation | None, ...]:

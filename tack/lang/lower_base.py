@@ -23,7 +23,6 @@ from tack.ir.nodes import (
 )
 from tack.ir.positions import Positions
 from tack.ir.traversal import walk_ir
-from tack.lang.bindings import local_names
 from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.lang.vectors import Value, VectorMeaning, VectorValue, parts_of, words
 from tack.model.dtypes import DType, i64
@@ -107,14 +106,14 @@ class Frame:
     definition: KernelDefinition | FunctionDefinition
     meanings: dict[str, Meaning] = field(default_factory=dict)
     suffix: str = ""
-    locals: set[str] = field(default_factory=set)
+    locals: frozenset[str] = frozenset()
     numbers: set[str] = field(default_factory=set)
     results: list[str | VectorMeaning] | None = None
     flags: list[str] = field(default_factory=list)
     loops: int = 0
 
     def __post_init__(self) -> None:
-        self.locals = local_names(self.definition.source.node)
+        self.locals = self.definition.local_names
 
     def refuse(self, node: ast.AST, message: str) -> CompileError:
         """The error that refuses ``node`` of this function, for the caller to raise."""

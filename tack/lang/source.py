@@ -52,18 +52,22 @@ class SourceFunction(Record):
         """Where ``node``, a node of this function, stands."""
         line = getattr(node, "lineno", self.node.lineno)
         text = self.lines[line - 1].rstrip("\n") if line <= len(self.lines) else ""
-        encoded = text.encode()
-        start = len(encoded[: getattr(node, "col_offset", 0)].decode(errors="replace"))
+        start = _column(text, getattr(node, "col_offset", 0))
         same_line = getattr(node, "end_lineno", line) == line
         end_offset = getattr(node, "end_col_offset", None) if same_line else None
-        end = (
-            len(text) if end_offset is None else len(encoded[:end_offset].decode(errors="replace"))
-        )
+        end = len(text) if end_offset is None else _column(text, end_offset)
         return Position(self.file, line, start, end, text, self.name)
 
     def refuse(self, node: ast.AST, message: str) -> CompileError:
         """The error that refuses ``node``, for the caller to raise."""
         return CompileError(message, self.position(node))
+
+
+def _column(text: str, offset: int) -> int:
+    """The column of a line that a number of bytes in UTF-8 leads to."""
+    if text.isascii():
+        return min(offset, len(text))
+    return len(text.encode()[:offset].decode(errors="replace"))
 
 
 def read_function(function: types.FunctionType, stamp: FileStamp | None) -> SourceFunction:

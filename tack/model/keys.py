@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from tack.model.signature import Signature
 from tack.model.targets import Target
@@ -27,15 +28,25 @@ def sha256(content: bytes) -> str:
     is the faster one from about a megabyte on.
     """
     if len(content) < _SMALL:
-        for module in ("_sha2", "_sha256"):  # CPython from 3.12 on, and before
-            try:
-                found: str = import_module(module).sha256(content).hexdigest()
-            except ImportError:
-                continue
+        own = _own_sha256()
+        if own is not None:
+            found: str = own(content).hexdigest()
             return found
     import hashlib
 
     return hashlib.sha256(content).hexdigest()
+
+
+@cache
+def _own_sha256() -> Callable[[bytes], Any] | None:
+    """Python's own SHA-256, if it was built with it."""
+    for module in ("_sha2", "_sha256"):  # CPython from 3.12 on, and before
+        try:
+            found: Callable[[bytes], Any] = import_module(module).sha256
+        except ImportError:
+            continue
+        return found
+    return None
 
 
 def digest(*parts: str | bytes) -> str:

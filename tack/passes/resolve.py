@@ -12,6 +12,8 @@ __all__ = ["resolve"]
 def resolve(function: IRFunction) -> IRFunction:
     """Turns each `IRDimSize` of a pinned dimension into its i64 constant, in place."""
     dims = {param.name: param.dims for param in function.params if param.dims is not None}
+    if all(extent is None for each in dims.values() for extent in each):
+        return function
 
     def pinned(node: IRNode) -> IRConstant | None:
         if not isinstance(node, IRDimSize):

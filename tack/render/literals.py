@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from tack.model.dtypes import DType
 
@@ -18,7 +19,11 @@ _F32_DIGITS = 9
 _F32_FRACTION_BITS = 23
 _F32_LEAST_EXPONENT = -149
 
+_REMEMBERED = 4096
+"""How many texts are kept: the formulas of elementary functions have the same numbers each time."""
 
+
+@lru_cache(maxsize=_REMEMBERED)
 def decimal(value: float, dtype: DType) -> str:
     """A short decimal form of a finite, non-negative float that rounds to it, without suffix."""
     if dtype.bits == 64:

@@ -66,11 +66,14 @@ def plan_scopes(body: Sequence[Statement], names: Sequence[str]) -> Scopes:
 
 
 def _arrays_in_front(body: Sequence[Statement]) -> Iterator[str]:
-    everywhere = _array_mentions(body)
+    everywhere: Counter[str] | None = None
     blocks = [body, *(block for inner in statements_of(body) for block in statement_lists(inner))]
     for block in blocks:
         made = [statement.array for statement in block if isinstance(statement, IRLocalArray)]
-        here = _array_mentions(block) if made else everywhere
+        if not made:
+            continue
+        everywhere = everywhere or _array_mentions(body)
+        here = _array_mentions(block)
         yield from (name for name in made if here[name] != everywhere[name])
 
 
