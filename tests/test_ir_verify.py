@@ -942,6 +942,16 @@ def test_a_variant_is_verified_on_its_way_and_a_warm_call_is_not(
     assert stages == []
 
 
+def test_what_a_pass_left_alone_is_not_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    verified: list[str] = []
+    monkeypatch.setattr(pipeline, "verify_ir", lambda _, stage: verified.append(stage))
+    pipeline.prepare(lowered("x[i] = x[i] // 2", "x: i32[:]"))
+    assert verified == list(STAGES[:-1])
+    verified.clear()
+    pipeline.prepare(lowered("x[i] = not x[i]", "x: bool[:]"))
+    assert verified == [*STAGES[:-1], "decomposed"]
+
+
 def test_the_passes_reach_their_stages() -> None:
     function = lowered("x[i] = x[i] // 2", "x: i32[:]")
     verify_ir(prepared(function), "decomposed")

@@ -79,7 +79,7 @@ def test_every_pass_keeps_the_meaning(seed: int, tmp_path: Path) -> None:
         try:
             function = verify_ir(lower_kernel(kernel.definition, signature), "lowered")
             for step, stage in PASSES:
-                verify_ir(step(function), stage)
+                verify_ir(step(function) or function, stage)
                 if stage in RUN_AFTER:
                     found = interpret(program, kernel, function, stage)
                     assert not differences(expected, found), f"{stage}\n{program}"

@@ -11,7 +11,7 @@ import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tack.ir.nodes import (
     CHILD_FIELDS,
@@ -89,7 +89,7 @@ def _reader(fields: Sequence[tuple[str, str]]) -> Callable[[IRNode], Sequence[IR
     if not fields:
         return lambda _: ()
     if all(role == "expr" for _, role in fields):
-        read = operator.attrgetter(*names)
+        read: Callable[[IRNode], Any] = operator.attrgetter(*names)
         return read if len(names) > 1 else lambda node: (read(node),)
 
     def read_each(node: IRNode) -> list[IRNode]:

@@ -7,9 +7,8 @@ types are in `tack.ir.verify_types`.
 from __future__ import annotations
 
 import collections
-import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tack.ir.nodes import (
@@ -45,7 +44,15 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
-from tack.ir.traversal import LIST_ROLES, set_name, statements_of, walk_ir, walk_paths
+from tack.ir.traversal import (
+    LIST_ROLES,
+    child_fields,
+    nodes_below,
+    set_name,
+    statements_of,
+    walk_ir,
+    walk_paths,
+)
 from tack.ir.verify_types import TYPE_CHECKS, Scope
 from tack.model.errors import IRVerificationError
 from tack.model.signature import MAX_RANK
@@ -162,21 +169,27 @@ class _Verifier:
         stood: set[int] = set()
         for node in walk_ir(self.function):
             nodes.append(node)
-            for name, role, kind in _shape(type(node)):
-                value = getattr(node, name)
-                for child in value if role in LIST_ROLES else (value,):
-                    if not isinstance(child, kind):
-                        if child is None and role == "optional_expr":
-                            continue
-                        what = type(child).__name__
-                        message = f"{name} holds {what}, not {kind.__name__}"
-                        raise self.fail_at(len(nodes) - 1, message)
+            kind = _HELD.get(type(node))
+            for child in nodes_below(node):
+                if kind is None or not isinstance(child, kind):
+                    self.roles(len(nodes) - 1)
+                    break
             if isinstance(node, Statement):
                 if id(node) in stood:
                     message = "the statement stands in another place too"
                     raise self.fail_at(len(nodes) - 1, message)
                 stood.add(id(node))
                 statements.append(len(nodes) - 1)
+
+    def roles(self, number: int) -> None:
+        """The children of a node fit their roles."""
+        node = self.nodes[number]
+        for name, role in child_fields(node):
+            value, kind = getattr(node, name), _ROLE_KINDS[role]
+            for child in value if role in LIST_ROLES else [value]:
+                if not isinstance(child, kind) and (child is not None or role != "optional_expr"):
+                    what = type(child).__name__
+                    raise self.fail_at(number, f"{name} holds {what}, not {kind.__name__}")
 
     def parameters(self) -> None:
         names: set[str] = set()
@@ -343,10 +356,13 @@ _LOOPS: Final = (IRSequentialFor, IRWhile)
 _UNMADE: Final = "the array {!r} is used before it is made"
 
 
-@functools.cache
-def _shape(kind: type[IRNode]) -> tuple[tuple[str, str, type[IRNode]], ...]:
-    """(attribute, role, what it holds) of each structural child of a kind."""
-    return tuple((name, role, _ROLE_KINDS[role]) for name, role in CHILD_FIELDS[kind])
+def _held(fields: Sequence[tuple[str, str]]) -> type[IRNode] | None:
+    held = {_ROLE_KINDS[role] for _, role in fields}
+    return held.pop() if len(held) == 1 else None
+
+
+_HELD: Final = {kind: _held(fields) for kind, fields in CHILD_FIELDS.items()}
+"""Kind -> what every child of such a node is, or None where that depends on the role."""
 
 
 def _operator(known: frozenset[str]) -> Callable[[_Verifier, IRNode], str | None]:

@@ -11,7 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tack.lang.array import Array, ArrayOf
-from tack.lang.bindings import MISSING, Constant, dotted_name, local_names, resolve
+from tack.lang.bindings import (
+    MISSING,
+    Constant,
+    assigned_name,
+    dotted_name,
+    local_names,
+    resolve,
+)
 from tack.lang.source import SourceFunction, read_function, stamp_file
 from tack.model.dtypes import DTYPES, DType, bool_
 from tack.model.errors import TOO_DEEP, CompileError
@@ -73,6 +80,12 @@ class _Definition:
     def local_names(self) -> frozenset[str]:
         """The parameters and every name that the function binds."""
         return frozenset(local_names(self.source.node))
+
+    @functools.cached_property
+    def assigned_names(self) -> frozenset[str]:
+        """The names that the function assigns, or of which it assigns components or elements."""
+        names = map(assigned_name, ast.walk(self.source.node))
+        return frozenset(name for name in names if name is not None)
 
     @functools.cached_property
     def annotations(self) -> tuple[Annotation | None, ...]:

@@ -11,7 +11,7 @@ from tack.ir.nodes import (
     IRName,
 )
 from tack.lang.array import ArrayOf
-from tack.lang.bindings import Constant, assigned_name
+from tack.lang.bindings import Constant
 from tack.lang.definition import FunctionDefinition
 from tack.lang.fingerprint import defaults_of
 from tack.lang.lower_base import Frame, Meaning, TemplateNode
@@ -163,7 +163,7 @@ class InliningLowering(ExpressionLowering):
             )
         shape = shape_of_value(value)
         self.check_annotation(node, f"{name!r} of {_plain(callee)}()", annotation, shape)
-        assigned = name in _assigned_names(callee)
+        assigned = name in callee.assigned_names
         if annotation is None and not assigned:
             known = tuple(map(_known_meaning, parts_of(value)))
             if None not in known:
@@ -179,11 +179,6 @@ class InliningLowering(ExpressionLowering):
 
 def _plain(callee: FunctionDefinition) -> str:
     return callee.function.__name__
-
-
-def _assigned_names(callee: FunctionDefinition) -> set[str]:
-    names = map(assigned_name, ast.walk(callee.source.node))
-    return {name for name in names if name is not None}
 
 
 def _known_meaning(part: Expression) -> str | IRConstant | None:

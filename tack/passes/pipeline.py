@@ -20,7 +20,10 @@ from tack.passes.type import annotate_types
 
 __all__ = ["PASSES", "prepare"]
 
-PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction | None], str], ...]] = (
+Pass = Callable[[IRFunction], IRFunction | None]
+"""Changes a function in place, and gives it back; None if there was nothing to change."""
+
+PASSES: Final[tuple[tuple[Pass, str], ...]] = (
     (resolve, "resolved"),
     (infer, "inferred"),
     (annotate_types, "typed"),
@@ -30,7 +33,7 @@ PASSES: Final[tuple[tuple[Callable[[IRFunction], IRFunction | None], str], ...]]
     (narrow_floats, "decomposed"),
     (store_as_bytes, "decomposed"),
 )
-"""The passes, each with the stage that it reaches; None from one that had nothing to change."""
+"""The passes, each with the stage that it reaches."""
 
 
 def prepare(function: IRFunction, supported: frozenset[str] = frozenset(EMULATED)) -> IRFunction:
@@ -44,7 +47,8 @@ def prepare(function: IRFunction, supported: frozenset[str] = frozenset(EMULATED
     """
     reached = "lowered"
     verify_ir(function, reached)
-    for step, stage in (*PASSES, (partial(emulate, supported=supported), "decomposed")):
+    last: Pass = partial(emulate, supported=supported)
+    for step, stage in (*PASSES, (last, "decomposed")):
         changed = step(function) is not None
         if changed or stage != reached:
             verify_ir(function, stage)

@@ -93,7 +93,7 @@ class _Planner:
         self.scopes = Scopes()
         self._body = body
         self._mentions: dict[int, dict[str, list[Statement]]] = {}
-        self._heads: dict[int, Counter[str]] = {}
+        self._heads: dict[int, set[str]] = {}
         self._set_counts: Counter[str] = Counter()
         self._reads: Counter[str] = Counter()
         self._loops: dict[str, list[IRSequentialFor]] = {}
@@ -103,17 +103,17 @@ class _Planner:
         """Notes what the statements of a list read and set; gives those that mention a local."""
         mentions: dict[str, list[Statement]] = {}
         for statement in block:
-            heads = self._heads[id(statement)] = Counter(_head_names(statement))
-            self._reads.update(heads)
-            mentioned = set(heads)
+            read = list(_head_names(statement))
+            self._reads.update(read)
+            self._heads[id(statement)] = mentioned = set(read)
             target = set_name(statement)
             if target is not None:
-                mentioned.add(target)
+                mentioned = mentioned | {target}
                 self._set_counts[target] += 1
             if isinstance(statement, IRSequentialFor):
                 self._loops.setdefault(statement.var, []).append(statement)
             for inner in statement_lists(statement):
-                mentioned.update(self._collect(inner))
+                mentioned = mentioned | self._collect(inner).keys()
             for name in mentioned:
                 mentions.setdefault(name, []).append(statement)
         self._mentions[id(block)] = mentions
