@@ -105,6 +105,9 @@ def _reader(fields: Sequence[tuple[str, str]]) -> Callable[[IRNode], Sequence[IR
     return read_each
 
 
+_LEAVES: Final = frozenset(kind for kind, fields in CHILD_FIELDS.items() if not fields)
+"""The kinds that have no children."""
+
 _READERS: Final[dict[type[IRNode], Callable[[IRNode], Sequence[IRNode]]]] = {}
 """Kind -> what reads the children of a node, made when the first node of that kind is met."""
 
@@ -141,6 +144,9 @@ def walk_ir(root: IRNode) -> Iterator[IRNode]:
     stack: list[Iterator[IRNode]] = [iter((root,))]
     while stack:
         for node in stack[-1]:
+            if type(node) in _LEAVES:
+                yield node
+                continue
             read = _READERS.get(type(node))
             below = nodes_below(node) if read is None else read(node)
             if not below:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from tack.elementary.functions import formula_of
@@ -45,8 +46,7 @@ def elementary(node: IRCall, out: Block) -> Expression:
 
 def _written(formula: Formula, args: Sequence[Expression], out: Block) -> list[Expression]:
     """The results of a formula; what must come first is written to ``out``."""
-    terms = list(formula.terms())
-    uses = Counter(operand for term in terms for operand in term.operands)
+    terms, uses = _order(formula)
     values: dict[Term, Expression] = dict(zip(formula.parameters, args, strict=True))
     guarded: dict[Term, list[IRName]] = {}
     for term in terms:
@@ -62,6 +62,13 @@ def _written(formula: Formula, args: Sequence[Expression], out: Block) -> list[E
             value = _expression(term, [values[each] for each in term.operands])
             values[term] = out.hold(value) if uses[term] > 1 else value
     return [values[term] for term in formula.results]
+
+
+@cache
+def _order(formula: Formula) -> tuple[tuple[Term, ...], Counter[Term]]:
+    """The terms of a formula, operands first, and how often each is read."""
+    terms = tuple(formula.terms())
+    return terms, Counter(operand for term in terms for operand in term.operands)
 
 
 def _guarded(formula: Formula, operands: Sequence[Expression], out: Block) -> list[IRName]:
