@@ -49,7 +49,7 @@ help:
 	@echo 'make test     run all tests against an installed tack'
 	@echo 'make devices  install compilers for GPUs, without which make test skips what needs them'
 	@echo 'make lint     run ruff, mypy, import-linter and clang-format'
-	@echo 'make bench    time calls and starts (CPU)'
+	@echo 'make bench    time calls, starts and code generation (CPU)'
 	@echo 'make clean    remove .venv and build'
 
 # --- the environment that builds and tests -------------------------------------------------------
