@@ -211,13 +211,18 @@ def saturated(value: Any, dtype: DType) -> int:
     low, high = dtype.minimum, dtype.maximum
     if np.isinf(value):
         return high if value > 0 else low
-    return min(max(int(value), low), high)
+    return min(max(whole(value), low), high)
+
+
+def whole(value: Any) -> int:
+    """The whole part of a float; ``int`` of a bfloat16 goes through an int64 and overflows."""
+    return int(float(value))
 
 
 def c_cast(value: Any, dtype: DType) -> int:
-    if not np.isfinite(value) or not dtype.minimum <= int(value) <= dtype.maximum:
+    if not np.isfinite(value) or not dtype.minimum <= whole(value) <= dtype.maximum:
         raise UndefinedBehaviour(f"a cast of {value} to {dtype}")
-    return int(value)
+    return whole(value)
 
 
 def float_of_integer(value: int, dtype: DType) -> Any:

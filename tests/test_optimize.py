@@ -113,6 +113,17 @@ def test_casts_of_constants(source: DType, data: st.DataObject) -> None:
         folds_as_it_runs(ir.IRCast(value, dtype))
 
 
+@pytest.mark.parametrize("source", [dtype for dtype in DTYPES.values() if dtype.is_float], ids=str)
+def test_casts_of_constants_at_the_limits_of_integers(source: DType) -> None:
+    limits = [sign * 2.0**bits for bits in (7, 8, 15, 16, 31, 32, 63, 64, 100) for sign in (1, -1)]
+    for limit in (*limits, math.inf, -math.inf, math.nan):
+        for near in (limit, limit * 0.99, limit - 1, limit + 0.5):
+            value = ir.IRConstant(source.convert(near), source)
+            for dtype in NUMBERS:
+                if dtype is not source:
+                    folds_as_it_runs(ir.IRCast(value, dtype))
+
+
 @given(st.integers(-(2**64), 2**64))
 def test_integers_are_rounded_to_f32_once(value: int) -> None:
     exact = ir_interpreter.nearest(Fraction(value), np.float32) if value else 0
