@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpus import CORPUS
+from corpus import CORPUS, COUNT, edges
 from generator import load_module
 from harness import differences, levels, run_kernel
 from twins import Pair, toolchains
 
 from tack.compile import assemble, generate
+from tack.ir.nodes import ATOMIC_DTYPES, ATOMIC_OPS
+from tack.model.dtypes import DTYPES
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
@@ -21,6 +23,8 @@ from tack.passes.emulate import EMULATED
 from tack.render.renderer import renderer_for
 
 TARGET = Target("cpu", levels()[-1])
+
+EVERYTHING = frozenset(EMULATED)
 
 REMAINDERS = """
 import tack
@@ -32,9 +36,11 @@ def remainders(x, y, out):
 """
 
 
-def runs(pairs: list[Pair], dialect: str) -> list[list[np.ndarray]]:
-    """What the memory of each pair is after a run where every operation of the table is missing."""
-    renderer = replace(renderer_for(TARGET, dialect), supported_ops=frozenset())
+def runs(
+    pairs: list[Pair], dialect: str, supported: frozenset[str] = frozenset()
+) -> list[list[np.ndarray]]:
+    """What the memory of each pair is after a run where the other operations are missing."""
+    renderer = replace(renderer_for(TARGET, dialect), supported_ops=supported)
     sources = [
         generate(Variant(pair.kernel.definition, Signature.parse(pair.signature), TARGET), renderer)
         for pair in pairs
@@ -49,14 +55,7 @@ def runs(pairs: list[Pair], dialect: str) -> list[list[np.ndarray]]:
 
 
 def as_supported(pairs: list[Pair]) -> list[list[np.ndarray]]:
-    renderer, toolchain = renderer_for(TARGET, "c"), toolchains()[0]
-    sources = [pair.source("c") for pair in pairs]
-    text = assemble("supported", list({s.title: s for s in sources}.values()), renderer)
-    library = toolchain.load(toolchain.compile(text, TARGET))
-    memories = [pair.memory() for pair in pairs]
-    for pair, source, memory in zip(pairs, sources, memories, strict=True):
-        run_kernel(pair.kernel, source, library, pair.bind(memory), noalias=False)
-    return memories
+    return runs(pairs, "c", EVERYTHING)
 
 
 @pytest.mark.parametrize("dialect", ["c", "llvm"])
@@ -90,6 +89,43 @@ def test_remainders_are_exact_at_every_distance_of_exponents(dtype: type, tmp_pa
             for a, b in zip(x, y, strict=True)
         ]
     np.testing.assert_array_equal(found[2], np.array(expected, dtype))
+
+
+PRIVATE = """
+import tack
+
+@tack.kernel
+def k(x, y, out):
+    for i in range(x.shape[0]):
+        own = tack.local_array(tack.{spelling}, 2)
+        own[0] = x[i]
+        own[1] = y[i]
+        old = tack.atomic_{op}(own, {operands})
+        out[0, i] = old
+        out[1, i] = own[0]
+        out[2, i] = own[1]
+"""
+
+
+@pytest.mark.parametrize("op", ATOMIC_OPS)
+def test_atomics_on_arrays_of_an_iteration_are_loads_and_stores(op: str, tmp_path: Path) -> None:
+    pairs = []
+    for name in ATOMIC_DTYPES[op]:
+        operands = "i % 2, x[i], y[i]" if op == "cas" else "i % 2, y[i]"
+        spelling = DTYPES[name].__name__
+        text = PRIVATE.format(spelling=spelling, op=op, operands=operands)
+        arrays = edges((name, (COUNT,)), (name, (COUNT,)), (name, (3, COUNT)))
+        signature = f"{name}[:], {name}[:], {name}[:, :]"
+        pairs.append(Pair(load_module(text, tmp_path).k, signature, arrays))
+    for dialect in ("c", "llvm"):
+        for pair, one, other in zip(pairs, as_supported(pairs), runs(pairs, dialect), strict=True):
+            assert not differences(one, other), pair.signature
+    without = EVERYTHING - {"private atomics"}
+    renderer = replace(renderer_for(TARGET), supported_ops=without)
+    for pair in pairs:
+        signature = Signature.parse(pair.signature)
+        text = generate(Variant(pair.kernel.definition, signature, TARGET), renderer).text
+        assert "tack_atomic_" not in text
 
 
 def test_the_table_says_what_each_is():

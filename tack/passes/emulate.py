@@ -159,7 +159,7 @@ def _fmod(node: IRCall, out: Block) -> Expression:
     size, unit = (out.hold(operate("&", bitcast(each, bits), magnitude)) for each in (x, y))
     infinite = constant(((1 << (dtype.bits - 1 - mantissa_bits)) - 1) << mantissa_bits, bits)
     result = out.local(dtype)
-    # x / y where neither is ordinary gives NaN: of x infinite, of y zero, of either NaN.
+    # The rest is NaN: x infinite, y zero, or one of them NaN.
     ordinary = both(compare("<", size, infinite), compare("<=", unit, infinite))
     ordinary = both(ordinary, compare("!=", unit, 0))
     nan = operate("/", operate("*", x, y), operate("*", x, y))

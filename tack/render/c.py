@@ -15,13 +15,11 @@ from tack.model.abi import ABI
 from tack.model.dtypes import DTYPES
 from tack.model.launch import Launch, Slot
 from tack.render.c_dialect import ATOMICS, BITCASTS, C
-from tack.render.cfamily import ExpressionWriter
 from tack.render.loops import parallel_loop
-from tack.render.names import Names
 from tack.render.renderer import Renderer
-from tack.render.slots import SlotNames, listed
+from tack.render.slots import listed
 from tack.render.source import Source
-from tack.render.statements import StatementWriter
+from tack.render.statements import writer_of
 from tack.render.templates import fill
 
 __all__ = ["assemble", "render", "renderer"]
@@ -37,14 +35,8 @@ def renderer() -> Renderer:
 
 def render(function: IRFunction, launch: Launch, symbol: str) -> str:
     """The functions of one variant; ``function`` is packed, ``symbol`` names the loop."""
-    loop = kernel_loop(function)
-    names = Names(C.reserved)
-    slots = SlotNames(function, loop, launch, names)
-    for name in (*loop.index_vars, *function.locals, *function.local_arrays):
-        names.local(name)
-    expressions = ExpressionWriter(C, slots)
-    writer = StatementWriter(C, expressions, names, function.locals, function.local_arrays)
-    lines = parallel_loop(loop, writer, names, slots)
+    names, slots, writer = writer_of(function, launch, C)
+    lines = parallel_loop(kernel_loop(function), writer, names, slots)
     parameters = slots.parameters(C)
     return fill(
         "c/kernel.c.j2",

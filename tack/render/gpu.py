@@ -23,12 +23,12 @@ from tack.ir.nodes import IRFunction, IRParallelFor
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, i64
 from tack.model.launch import FLAVOURS, Launch
-from tack.render.cfamily import Dialect, ExpressionWriter
+from tack.render.cfamily import Dialect
 from tack.render.names import Names
 from tack.render.renderer import Renderer
 from tack.render.slots import SlotNames, SlotParameter, listed
 from tack.render.source import Source
-from tack.render.statements import INDENT, StatementWriter
+from tack.render.statements import INDENT, StatementWriter, writer_of
 from tack.render.templates import fill
 
 __all__ = ["GROUP", "GpuDialect", "gpu_renderer"]
@@ -80,14 +80,8 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
 
 def _render(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str) -> str:
     language = dialect.language
-    loop = kernel_loop(function)
-    names = Names(language.reserved)
-    slots = SlotNames(function, loop, launch, names)
-    for name in (*loop.index_vars, *function.locals, *function.local_arrays):
-        names.local(name)
-    expressions = ExpressionWriter(language, slots)
-    writer = StatementWriter(language, expressions, names, function.locals, function.local_arrays)
-    lines = list(_loops(dialect, loop, writer, names, slots))
+    names, slots, writer = writer_of(function, launch, language)
+    lines = list(_loops(dialect, kernel_loop(function), writer, names, slots))
     used, every = slots.parameters(language), slots.every(language)
     arrays = [each for each in every if _is_pointer(each)]
     own = [declaration for declaration, _ in dialect.threads]

@@ -16,6 +16,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRContinue,
     IRDimSize,
+    IRFunction,
     IRIf,
     IRLocalArray,
     IRName,
@@ -24,17 +25,33 @@ from tack.ir.nodes import (
     LocalArray,
     Statement,
 )
+from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DType, i64
+from tack.model.launch import Launch
 from tack.render.cfamily import Dialect, ExpressionWriter
 from tack.render.names import Names
 from tack.render.scopes import Scopes, plan_scopes, sets
+from tack.render.slots import SlotNames
 
-__all__ = ["INDENT", "StatementWriter"]
+__all__ = ["INDENT", "StatementWriter", "writer_of"]
 
 INDENT: Final = "  "
 
 _COMPOUND: Final = frozenset({"+", "-", "*", "/", "&", "|", "^"})
 """Operators with an assigning form."""
+
+
+def writer_of(
+    function: IRFunction, launch: Launch, dialect: Dialect
+) -> tuple[Names, SlotNames, StatementWriter]:
+    """The names of a packed function in a dialect, those of its slots, and its writer."""
+    loop, names = kernel_loop(function), Names(dialect.reserved)
+    slots = SlotNames(function, loop, launch, names)
+    for name in (*loop.index_vars, *function.locals, *function.local_arrays):
+        names.local(name)
+    expressions = ExpressionWriter(dialect, slots)
+    writer = StatementWriter(dialect, expressions, names, function.locals, function.local_arrays)
+    return names, slots, writer
 
 
 class StatementWriter:
