@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what type checkers see of the table below
     from tack.lang.definition import constant as constant
     from tack.lang.definition import func as func
     from tack.lang.elementary import *
+    from tack.lang.groups import *
     from tack.lang.template import device_class as device_class
     from tack.lang.template_objects import classify_template_attrs as classify_template_attrs
     from tack.lang.template_objects import template_scope as template_scope
@@ -121,6 +122,17 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
         "sinh",
         "tan",
         "tanh",
+    ),
+    "tack.lang.groups": (
+        "barrier",
+        "block_max",
+        "block_min",
+        "block_sum",
+        "group_id",
+        "group_size",
+        "shared",
+        "shared_like",
+        "thread_id",
     ),
     "tack.lang.template": ("device_class",),
     "tack.lang.template_objects": ("classify_template_attrs", "template_scope", "template_tree"),

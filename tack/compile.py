@@ -5,6 +5,7 @@ The build and the JIT both take it; there is no second code generator.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
@@ -70,6 +71,7 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
     definition = cast("KernelDefinition", variant.kernel)
     function = _prepared(variant, renderer.supported_ops)
     _refuse_missing(function, variant, renderer)
+    _check_workgroup(function, variant, renderer)
     layout = pack(function, every_loop=renderer.has_local)
     verify_ir(function, "packed")
     symbol = symbol_of(variant)
@@ -110,6 +112,47 @@ def _refuse_missing(function: IRFunction, variant: Variant, renderer: Renderer) 
         )
 
 
+def _check_workgroup(function: IRFunction, variant: Variant, renderer: Renderer) -> None:
+    """`UnsupportedError` if a target cannot run workgroups, or none as great as the kernel's."""
+    group, target, name = function.workgroup, variant.target, variant.kernel.name
+    if not group:
+        return
+    if not renderer.has_shared:
+        raise UnsupportedError(
+            f"{target} has no workgroups so far, which {name} asks for by "
+            f"group={group if len(group) > 1 else group[0]}; call it on a GPU, or leave out this "
+            "target"
+        )
+    limits = renderer.local_max or group[::-1]
+    threads, shared = math.prod(group), shared_bytes(function)
+    for axis, size, limit in zip("xyz", reversed(group), limits, strict=False):
+        if size > limit:
+            raise UnsupportedError(
+                f"{name}: a group of {size} along {axis} is too large for {target}, which has "
+                f"{limit} there; make it smaller"
+            )
+    if threads > (renderer.local_prod_max or threads):
+        raise UnsupportedError(
+            f"{name}: a group of {threads} is too large for {target}, which has "
+            f"{renderer.local_prod_max}; make it smaller"
+        )
+    if shared > (renderer.shared_max or shared):
+        raise UnsupportedError(
+            f"{name}: its shared arrays have {shared} bytes, too many for {target}, which has "
+            f"{renderer.shared_max} for a group; make them smaller"
+        )
+
+
+def shared_bytes(function: IRFunction) -> int:
+    """How many bytes the shared arrays of a kernel have, each aligned as its elements are."""
+    end = 0
+    for array in function.local_arrays.values():
+        if array.shared:
+            size = array.dtype.itemsize
+            end = -(-end // size) * size + array.size * size
+    return end
+
+
 def assemble(unit_name: str, sources: Sequence[Source], renderer: Renderer) -> str:
     """The text of the file that holds ``sources``, in their order."""
     return renderer.assemble(unit_name, sources)
@@ -136,6 +179,7 @@ def plan_launch(
     pointers = tuple(slot[1] for slot in layout.slots if slot[0] == "pointer")
     has_others = bool(layout.written) and len(pointers) > 1
     flavours = renderer.flavours if has_others else renderer.flavours[:1]
+    shared = shared_bytes(function)
     return Launch(
         slots=layout.slots,
         host=host_program(function, extents, layout),
@@ -143,6 +187,8 @@ def plan_launch(
         written=layout.written,
         aligned=layout.aligned if renderer.unaligned else pointers,
         entries=tuple((flavour, f"{symbol}_{flavour}") for flavour in flavours),
+        group=function.workgroup,
+        shared=0 if shared <= renderer.shared_static else -(-shared // 16) * 16,
     )
 
 

@@ -19,11 +19,17 @@ _VECTORS: Final = ("x2", "x3", "x4")
 @overload
 def kernel(function: Callable[..., Any], /) -> _core.Kernel: ...
 @overload
-def kernel(*, fp: str = ...) -> Callable[[Callable[..., Any]], _core.Kernel]: ...
+def kernel(
+    *, fp: str = ..., group: int | tuple[int, ...] = ...
+) -> Callable[[Callable[..., Any]], _core.Kernel]: ...
 
 
 def kernel(
-    function: Callable[..., Any] | None = None, /, *, fp: str = "strict"
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    fp: str = "strict",
+    group: int | tuple[int, ...] = (),
 ) -> _core.Kernel | Callable[[Callable[..., Any]], _core.Kernel]:
     """Makes a kernel of a Python function.
 
@@ -34,15 +40,20 @@ def kernel(
     Args:
         function: The function; its one outermost loop is the parallel one.
         fp: Floating-point mode. ``"strict"`` gives the same bits on every CPU level.
+        group: How many neighbouring iterations run at the same time as a workgroup, for each index
+            of the parallel loop; then they have `tack.shared` arrays and wait for each other at a
+            `tack.barrier`. GPUs have workgroups; CPUs refuse such a kernel so far.
 
     Raises:
         TypeError: ``function`` is not a function written with ``def``.
-        ValueError: ``fp`` is not a known mode.
+        ValueError: ``fp`` is not a known mode, or ``group`` no size of a workgroup.
 
     A call raises ``TypeError``, ``ValueError`` or ``OverflowError`` for arguments that no variant
     could take, and `tack.errors.NoVariantError` where none was built for them.
     """
-    options = {} if fp == "strict" else {"fp": fp}
+    options: dict[str, Any] = {} if fp == "strict" else {"fp": fp}
+    if group != ():
+        options["group"] = group
 
     def make(target: Callable[..., Any]) -> _core.Kernel:
         definition = KernelDefinition(target, **options)

@@ -122,7 +122,7 @@ APART = {
     def kernel(x):
         for i in range(3):
             b = tack.local_array_like(x)
-    """: ("f32[()]", "a local array has 1 to 8 dimensions"),
+    """: ("f32[()]", "makes arrays of 1 to 8 dimensions"),
     """
     @tack.kernel
     def kernel(x):

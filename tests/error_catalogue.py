@@ -50,6 +50,8 @@ _CHAPTERS = {
     "lang/lower_returns.py": "Returns of device functions",
     "lang/lower_templates.py": "Templates",
     "lang/lower_arrays.py": "Arrays",
+    "lang/lower_groups.py": "Workgroups",
+    "passes/uniformity.py": "Barriers",
     "lang/lower_base.py": "Vectors where a number is needed",
     "lang/lower_vectors.py": "Vectors and matrices",
     "lang/lower_places.py": "Assigning vectors",

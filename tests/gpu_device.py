@@ -106,8 +106,9 @@ class OnDevice:
                 *(base + size * at for at in range(len(pointers) + 1))
             )
             axes = source.launch.loops
+            sizes = source.launch.group[::-1] or _BLOCK[:axes]
             grid = [_GRID[axis] if axis < axes else 1 for axis in range(3)]
-            block = [_BLOCK[axis] if axis < axes else 1 for axis in range(3)]
+            block = [*sizes, 1, 1][:3]
             _checked(
                 driver.cuLaunchKernel(
                     function, *grid, *block, 0, 0, ctypes.addressof(parameters), 0

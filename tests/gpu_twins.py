@@ -36,6 +36,7 @@ from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
 __all__ = [
+    "COMPILED",
     "DIALECTS",
     "Emulated",
     "compile_metal",
@@ -44,6 +45,7 @@ __all__ = [
     "compile_zig",
     "disagreements",
     "emulated_disagreements",
+    "memory_after",
     "nvcc_targets",
     "nvrtc_capabilities",
     "zig_processors",
@@ -57,6 +59,17 @@ DIALECTS: Final = {
     "metal": Target("metal", "metal3.1"),
 }
 """Dialect -> a target that is rendered in it."""
+
+COMPILED: Final = tuple(
+    Target(backend, arch)
+    for backend, archs in {
+        "cuda": ("sm_80", "sm_90a", "sm_100"),
+        "hip": ("gfx90a", "gfx942", "gfx1100", "gfx1201"),
+        "metal": ("metal3.1",),
+    }.items()
+    for arch in archs
+)
+"""The targets that images are made for."""
 
 CUDA_FLAGS: Final = ("-fmad=false", "-prec-div=true", "-prec-sqrt=true", "-ftz=false")
 """What keeps CUDA's floats strict."""
@@ -185,26 +198,44 @@ def _cuda_entry(symbol: str, source: Source) -> str:
     parameters = ", ".join([*(f"&pointers[{k}]" for k in range(count)), "values"])
     body = (
         f"  void *parameters[] = {{{parameters}}};\n"
-        f"  tack_emulation::launch({source.launch.loops}, {symbol}, parameters);"
+        f"  tack_emulation::launch({source.launch.loops}, {_block(source)}, {symbol}, parameters);"
     )
     return _entry(symbol, source, body)
 
 
+def _block(source: Source) -> str:
+    """The threads of a block, as C++: those of a workgroup, or few of them."""
+    sizes = source.launch.group[::-1] or (8, 2, 1)[: source.launch.loops]
+    return f"tack_index{{{', '.join(map(str, (*sizes, 1, 1)[:3]))}}}"
+
+
+_LANES: Final = """    const uint3 thread = {threadIdx.x, threadIdx.y, threadIdx.z};
+    const uint3 group = {blockIdx.x, blockIdx.y, blockIdx.z};
+    const uint3 groups = {gridDim.x, gridDim.y, gridDim.z};
+"""
+_THREADS: Final = """    const uint3 thread = {blockIdx.x * blockDim.x + threadIdx.x,
+                          blockIdx.y * blockDim.y + threadIdx.y,
+                          blockIdx.z * blockDim.z + threadIdx.z};
+    const uint3 threads = {gridDim.x * blockDim.x, gridDim.y * blockDim.y,
+                           gridDim.z * blockDim.z};
+"""
+
+
 def _metal_entry(symbol: str, source: Source) -> str:
-    has_arrays = any(slot[0] == "pointer" for slot in source.launch.slots)
-    kinds = "void *, " * has_arrays + "void *, uint3, uint3"
-    given = "pointers, " * has_arrays + "values"
+    """Metal's numbers of threads, by the attributes of its parameters, from CUDA's."""
+    launch = source.launch
+    has_arrays = any(slot[0] == "pointer" for slot in launch.slots)
+    given = ["pointers"] * has_arrays + ["values"] + ["memory"] * (launch.shared > 0)
+    numbers = ["thread", "group", "groups"] if launch.group else ["thread", "threads"]
+    kinds = ", ".join(["void *"] * len(given) + ["uint3"] * len(numbers))
     declaration = f'extern "C" void {symbol}({kinds});'
     body = (
-        f"  constexpr int axes = {source.launch.loops};\n"
+        f"  [[maybe_unused]] alignas(16) static char memory[{launch.shared or 1}];\n"
+        f"  constexpr int axes = {launch.loops};\n"
         "  using namespace tack_emulation;\n"
-        "  run_grid(grid_of(axes), block_of(axes), [&] {\n"
-        "    const uint3 thread = {blockIdx.x * blockDim.x + threadIdx.x,\n"
-        "                          blockIdx.y * blockDim.y + threadIdx.y,\n"
-        "                          blockIdx.z * blockDim.z + threadIdx.z};\n"
-        "    const uint3 threads = {gridDim.x * blockDim.x, gridDim.y * blockDim.y,\n"
-        "                           gridDim.z * blockDim.z};\n"
-        f"    {symbol}({given}, thread, threads);\n"
+        f"  run_grid(grid_of(axes), {_block(source)}, [&] {{\n"
+        + (_LANES if launch.group else _THREADS)
+        + f"    {symbol}({', '.join([*given, *numbers])});\n"
         "  });"
     )
     return declaration + _entry(symbol, source, body)
@@ -327,9 +358,9 @@ def disagreements(
         pair = pairs[number]
         if any(not each.flags.aligned for each in _arrays(pair)):
             continue  # the launcher refuses it
-        expected = _memory_after(pair, source, reference, noalias=False)
+        expected = memory_after(pair, source, reference, noalias=False)
         for noalias in (False, True):
-            memory = _memory_after(pair, other, library, noalias=noalias)
+            memory = memory_after(pair, other, library, noalias=noalias)
             differ = differences(expected, memory)
             if differ:
                 found[number] = f"{pair.signature}: c, and {target}:\n{differ}"
@@ -340,7 +371,8 @@ def _arrays(pair: Pair) -> list[np.ndarray[Any, Any]]:
     return [each for each in pair.bind(pair.memory()) if isinstance(each, np.ndarray)]
 
 
-def _memory_after(pair: Pair, source: Source, library: Any, *, noalias: bool) -> list[Any]:
+def memory_after(pair: Pair, source: Source, library: Any, *, noalias: bool) -> list[Any]:
+    """The buffers of a pair after its kernel has run, called through the launcher."""
     memory = pair.memory()
     if hasattr(library, "memory"):
         library.memory = memory

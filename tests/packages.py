@@ -127,6 +127,8 @@ class Package:
                             "written": list(source.launch.written),
                             "aligned": list(source.launch.aligned),
                             "entries": dict(source.launch.entries),
+                            "group": list(source.launch.group),
+                            "shared": source.launch.shared,
                         },
                     }
                 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import array_refusals
+import group_refusals
 import pytest
 
 from tack.compile import generate
@@ -614,7 +615,7 @@ TEMPLATE_LOOPS: dict[str, tuple[str, str]] = {
 
 
 STATEMENTS |= array_refusals.STATEMENTS
-APART |= array_refusals.APART
+APART |= array_refusals.APART | group_refusals.APART
 
 
 def _cases() -> list[Case]:

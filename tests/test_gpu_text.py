@@ -15,6 +15,7 @@ import pytest
 from corpus import CORPUS
 from generator import collect, load_module
 from gpu_twins import (
+    COMPILED,
     DIALECTS,
     compile_metal,
     compile_nvcc,
@@ -36,13 +37,6 @@ from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
 
 SEED, PROGRAMS = 7, 40
-
-COMPILED = {
-    "cuda": ("sm_80", "sm_90a", "sm_100"),
-    "hip": ("gfx90a", "gfx942", "gfx1100", "gfx1201"),
-    "metal": ("metal3.1",),
-}
-"""Backend -> the architectures that images are made for."""
 
 
 def generated(folder: Path) -> Iterator[Pair]:
@@ -101,11 +95,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
     return [*written, *generated(folder)]
 
 
-@pytest.mark.parametrize(
-    "target",
-    [Target(backend, arch) for backend, archs in COMPILED.items() for arch in archs],
-    ids=str,
-)
+@pytest.mark.parametrize("target", COMPILED, ids=str)
 def test_compilers_make_images_without_a_warning(
     target: Target, corpus: list[Pair], tmp_path: Path
 ) -> None:
@@ -131,7 +121,7 @@ def test_metal_text_has_the_attributes_that_metal_knows(corpus: list[Pair], tmp_
     assert not re.search(r"\bdouble\b|\[[&=\w]*\]\s*\(", text.partition("using namespace metal")[2])
 
 
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", DIALECTS)
 def test_architectures_of_a_backend_share_their_text(backend: str) -> None:
     """So a plan renders it once for all of them."""
     first, *others = (renderer_for(Target(backend, arch)) for arch in GPUS[backend])

@@ -72,6 +72,45 @@ def test_has_local_packs_what_threads_count_to() -> None:
     assert ("loop", 0) in generated(has_local=True).launch.slots
 
 
+@tack.kernel(group=(2, 64))
+def grouped(x: tack.Array) -> None:
+    for i, j in tack.ndrange(x.shape[0], x.shape[1]):
+        tile = tack.shared(tack.f32, 100)
+        tile[0] = x[i, j]
+        tack.barrier()
+        x[i, j] = tile[0]
+
+
+def generated_for_cuda(**changed: Any) -> Source:
+    """What is generated for a kernel with groups where fields of the CUDA renderer are others."""
+    target = Target("cuda", "sm_90")
+    variant = Variant(grouped.definition, Signature.parse("f32[:, :]"), target)
+    return generate(variant, replace(renderer_for(target), **changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"has_shared": False}, "has no workgroups so far"),
+        ({"local_max": (63, 64, 64)}, "a group of 64 along x is too large .* 63"),
+        ({"local_max": (64, 1, 64)}, "a group of 2 along y is too large .* 1"),
+        ({"local_prod_max": 127}, "a group of 128 is too large .* 127"),
+        ({"shared_max": 399}, "its shared arrays have 400 bytes, too many .* 399"),
+    ],
+)
+def test_limits_refuse_groups(changed: dict[str, Any], words: str) -> None:
+    assert generated_for_cuda().launch.group == (2, 64)
+    unlimited = dict.fromkeys(("local_max", "local_prod_max", "shared_max"))
+    assert generated_for_cuda(**unlimited).launch.group == (2, 64)
+    with pytest.raises(UnsupportedError, match=words):
+        generated_for_cuda(**changed)
+
+
+def test_shared_static_is_what_the_launcher_need_not_give() -> None:
+    assert generated_for_cuda(shared_static=400).launch.shared == 0
+    assert generated_for_cuda(shared_static=399).launch.shared == 400
+
+
 def test_unaligned_arrays_are_left_to_the_launcher_where_there_are_none() -> None:
     assert generated().launch.aligned == (1,)  # an atomic needs it
     assert generated(unaligned=False).launch.aligned == (0, 1)

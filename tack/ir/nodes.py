@@ -29,15 +29,18 @@ __all__ = [
     "CHILD_FIELDS",
     "COMPARISONS",
     "ELEMENTARY",
+    "GROUP_REDUCTIONS",
     "MATH_CALLS",
     "PREDICATES",
     "PYTHON_BINARY",
     "TARGET_BINARY",
     "Expression",
+    "IRActive",
     "IRArrayLoad",
     "IRArrayStore",
     "IRAssign",
     "IRAtomic",
+    "IRBarrier",
     "IRBinOp",
     "IRBitcast",
     "IRBoolOp",
@@ -49,6 +52,7 @@ __all__ = [
     "IRContinue",
     "IRDimSize",
     "IRFunction",
+    "IRGroupIndex",
     "IRIf",
     "IRIfExp",
     "IRLocalArray",
@@ -103,6 +107,9 @@ ELEMENTARY: Final[dict[str, int]] = {
 }
 """Elementary function -> number of operands. They have formulas in ``tack.elementary``."""
 
+GROUP_REDUCTIONS: Final = {"block_sum": "+", "block_min": "min", "block_max": "max"}
+"""Builtin that combines a value of all iterations of a group -> how it combines two."""
+
 MATH_CALLS: Final[dict[str, int]] = {
     "abs": 1,
     "min": 2,
@@ -124,6 +131,7 @@ MATH_CALLS: Final[dict[str, int]] = {
     "popcount": 1,
     "clz": 1,
     "ctz": 1,
+    **dict.fromkeys(GROUP_REDUCTIONS, 1),
     **ELEMENTARY,
 }
 """Builtin -> number of operands. ``fmod`` exists for decompositions only."""
@@ -315,6 +323,29 @@ class IRArrayLoad(Expression):
 
 
 @dataclass(slots=True, eq=False)
+class IRGroupIndex(Expression):
+    """Where an iteration stands along an axis of the parallel loop, an i64.
+
+    ``kind`` is ``"thread"``, the number of the iteration in its group, or ``"group"``, the number
+    of the group. Axes count as the indices of the loop do.
+    """
+
+    kind: str
+    axis: int
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class IRActive(Expression):
+    """Whether this is an iteration of the parallel loop, and no lane of a group beyond its end.
+
+    Made by ``groups``, from which on the body is run by every lane of a group.
+    """
+
+    dtype: DType | None = None
+
+
+@dataclass(slots=True, eq=False)
 class IRAssign(Statement):
     """``target = value`` for a local. ``resolved_type`` is the local's one type."""
 
@@ -359,6 +390,11 @@ class IRAtomic(Statement):
     value: Expression
     compare: Expression | None = None
     flat: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class IRBarrier(Statement):
+    """No iteration of a group goes on before all have come here; each sees what all have stored."""
 
 
 @dataclass(slots=True, eq=False)
@@ -457,10 +493,15 @@ class WeakLocal:
 
 @dataclass(frozen=True, slots=True)
 class LocalArray:
-    """An array of one iteration, contiguous."""
+    """An array of one iteration, or ``shared`` by those of a group; contiguous.
+
+    One of an iteration is made, all zeros, by an `IRLocalArray`; a shared one is there from the
+    beginning, and holds nothing in particular until something is stored.
+    """
 
     dtype: DType
     dims: tuple[int, ...]
+    shared: bool = False
 
     @property
     def is_strided(self) -> bool:
@@ -482,7 +523,9 @@ class IRFunction(IRNode):
     ``weak`` are assigned literals only, and take the type of what they meet. ``default_float`` is
     the type of a float that meets no other. ``temporaries`` are the locals that lowering made to
     evaluate an expression once: they have its type, whatever that is, so that they change none.
-    ``local_arrays`` are the arrays of an iteration. ``groups`` are the locals that share one type:
+    ``local_arrays`` are the arrays of an iteration or of a group. ``workgroup`` has how many
+    iterations are a group along each axis of the parallel loop; it is empty if they have nothing to
+    do with each other. ``groups`` are the locals that share one type:
     the components of each vector. ``indices`` are the declared locals that hold an index, and take
     what an index may be. ``positions`` lies beside the tree and is in no key.
     """
@@ -499,6 +542,7 @@ class IRFunction(IRNode):
     groups: list[tuple[str, ...]] = field(default_factory=list)
     indices: set[str] = field(default_factory=set)
     local_arrays: dict[str, LocalArray] = field(default_factory=dict)
+    workgroup: tuple[int, ...] = ()
 
     @property
     def arrays(self) -> dict[str, IRParam | LocalArray]:
@@ -526,12 +570,15 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRBitcast: (("value", "expr"),),
     IRDimSize: (),
     IRStride: (),
+    IRGroupIndex: (),
+    IRActive: (),
     IRArrayLoad: (("indices", "exprs"),),
     IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),
     IRAssign: (("value", "expr"),),
     IRArrayStore: (("indices", "exprs"), ("value", "expr")),
     IRAtomic: (("indices", "exprs"), ("compare", "optional_expr"), ("value", "expr")),
     IRLocalArray: (),
+    IRBarrier: (),
     IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),
     IRWhile: (("condition", "expr"), ("body", "stmts")),
     IRSequentialFor: (

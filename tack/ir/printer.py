@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from tack.ir.nodes import (
+    IRActive,
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
     IRAtomic,
+    IRBarrier,
     IRBinOp,
     IRBitcast,
     IRBoolOp,
@@ -24,6 +26,7 @@ from tack.ir.nodes import (
     IRContinue,
     IRDimSize,
     IRFunction,
+    IRGroupIndex,
     IRIf,
     IRIfExp,
     IRLocalArray,
@@ -118,6 +121,14 @@ def _load(node: IRArrayLoad) -> Iterator[str]:
     yield _element(node)
 
 
+def _group_index(node: IRGroupIndex) -> Iterator[str]:
+    yield f"{node.kind}_id({node.axis})"
+
+
+def _active(_: IRNode) -> Iterator[str]:
+    yield "active"
+
+
 def _trip_count(node: IRTripCount) -> Iterator[str]:
     yield f"trip_count({_list([node.start, node.end, node.step])})"
 
@@ -139,6 +150,10 @@ def _atomic(node: IRAtomic) -> Iterator[str]:
     operands = [node.value] if node.compare is None else [node.compare, node.value]
     element = f"{node.array}[{_list(node.indices)}]"
     yield f"{node.target} = atomic_{node.op}({element}, {_list(operands)})"
+
+
+def _barrier(_: IRNode) -> Iterator[str]:
+    yield "barrier"
 
 
 def _branch(node: IRIf) -> Iterator[str]:
@@ -183,7 +198,8 @@ def _function(node: IRFunction) -> Iterator[str]:
         weak = "  # literals only" if name in node.weak else ""
         yield f"{_INDENT}local {name}: {dtype}{weak}"
     for name, array in node.local_arrays.items():
-        yield f"{_INDENT}local {name}: {array.dtype}[{', '.join(map(str, array.dims))}]"
+        kind = "shared" if array.shared else "local"
+        yield f"{_INDENT}{kind} {name}: {array.dtype}[{', '.join(map(str, array.dims))}]"
     yield from list(_block("", node.body))[1:]
 
 
@@ -208,11 +224,14 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRDimSize: _dim_size,
     IRStride: _stride,
     IRArrayLoad: _load,
+    IRGroupIndex: _group_index,
+    IRActive: _active,
     IRTripCount: _trip_count,
     IRAssign: _assign,
     IRArrayStore: _store,
     IRAtomic: _atomic,
     IRLocalArray: _local_array,
+    IRBarrier: _barrier,
     IRIf: _branch,
     IRWhile: _while,
     IRSequentialFor: _for,

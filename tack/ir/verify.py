@@ -15,14 +15,17 @@ from tack.ir.nodes import (
     ATOMIC_OPS,
     CHILD_FIELDS,
     COMPARISONS,
+    GROUP_REDUCTIONS,
     MATH_CALLS,
     PYTHON_BINARY,
     TARGET_BINARY,
     Expression,
+    IRActive,
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
     IRAtomic,
+    IRBarrier,
     IRBinOp,
     IRBitcast,
     IRBoolOp,
@@ -32,6 +35,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRDimSize,
     IRFunction,
+    IRGroupIndex,
     IRLocalArray,
     IRName,
     IRNode,
@@ -297,18 +301,19 @@ class _Verifier:
         bound.add(name)
 
     def makes(self, number: int, statement: IRLocalArray, made: set[str]) -> None:
-        if statement.array not in self.function.local_arrays:
+        array = self.function.local_arrays.get(statement.array)
+        if array is None or array.shared:
             raise self.fail_at(number, f"{statement.array!r} is no local array")
         if statement.array in made:
             raise self.fail_at(number, f"{statement.array!r} is made twice")
-        dims = self.function.local_arrays[statement.array].dims
-        if not all(type(dim) is int and dim > 0 for dim in dims):
+        if not all(type(dim) is int and dim > 0 for dim in array.dims):
             raise self.fail_at(number, f"the size of {statement.array!r} is not known")
         made.add(statement.array)
 
     def is_missing(self, array: str, made: set[str]) -> bool:
-        """Whether this is a local array that was not made."""
-        return array in self.function.local_arrays and array not in made
+        """Whether this is an array of an iteration that was not made."""
+        own = self.function.local_arrays.get(array)
+        return own is not None and not own.shared and array not in made
 
     def tables(self) -> None:
         """``locals`` has a type for every local and, from ``localized`` on, for no other name."""
@@ -379,13 +384,26 @@ def _check_binary(verifier: _Verifier, node: IRBinOp) -> str | None:
     return f"unknown operator {node.op!r}"
 
 
-def _check_call(_: _Verifier, node: IRCall) -> str | None:
+def _check_call(verifier: _Verifier, node: IRCall) -> str | None:
     count = MATH_CALLS.get(node.function)
     if count is None:
         return f"unknown builtin {node.function!r}"
     if count != len(node.args):
         return f"{node.function} takes {count} operands, not {len(node.args)}"
+    if node.function in GROUP_REDUCTIONS and verifier.reached("optimized"):
+        return f"{node.function} is left"
     return None
+
+
+def _check_group_index(verifier: _Verifier, node: IRGroupIndex) -> str | None:
+    axes = len(verifier.function.workgroup)
+    if node.kind not in ("thread", "group") or not 0 <= node.axis < axes:
+        return f"no {node.kind} along axis {node.axis} of {axes}"
+    return None
+
+
+def _check_lanes(verifier: _Verifier, _: IRBarrier | IRActive) -> str | None:
+    return None if verifier.function.workgroup else "a kernel without groups"
 
 
 def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore | IRAtomic) -> str | None:
@@ -461,4 +479,7 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRStride: _check_stride,
     IRBitcast: _check_bitcast,
     IRConstant: _check_constant,
+    IRGroupIndex: _check_group_index,
+    IRBarrier: _check_lanes,
+    IRActive: _check_lanes,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins as python
+import math
 
 from tack.ir.nodes import (
     Expression,
@@ -117,6 +118,7 @@ class _KernelLowering(StatementLowering):
                 temporaries=self.temporaries,
                 local_arrays=self.arrays,
                 groups=self.groups,
+                workgroup=self.workgroup,
             ),
         )
 
@@ -246,6 +248,14 @@ class _KernelLowering(StatementLowering):
             names, extents, first = self._range_loop(node, call)
         else:
             names, extents, first = self._ndrange_loop(node, call)
+        if self.workgroup and len(self.workgroup) != len(names):
+            shown = (1,) * (len(names) - 1) + (math.prod(self.workgroup),)
+            raise self.refuse(
+                node.iter,
+                f"this loop has {counted(len(names), 'index')} and group="
+                f"{_shown(self.workgroup)} has {counted(len(self.workgroup), 'size')}; write one "
+                f"for each, as in group={_shown(shown)}",
+            )
         if len(self.out) > before:
             raise self.refuse(
                 call,
@@ -411,6 +421,11 @@ def _targets(node: ast.stmt) -> list[ast.expr]:
     if isinstance(node, ast.Assign):
         return node.targets
     return [node.target] if isinstance(node, ast.AnnAssign) and node.value is not None else []
+
+
+def _shown(group: tuple[int, ...]) -> str:
+    """A ``group`` as a kernel's author writes it."""
+    return str(group[0]) if len(group) == 1 else str(group)
 
 
 def _is_text(statement: ast.stmt) -> bool:

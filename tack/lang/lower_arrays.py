@@ -18,6 +18,7 @@ from tack.ir.nodes import (
     LocalArray,
 )
 from tack.lang import builtins as language
+from tack.lang import groups
 from tack.lang.lower_base import ArrayParameter
 from tack.lang.lower_places import PlaceLowering
 from tack.model.dtypes import DType, i64
@@ -26,6 +27,10 @@ from tack.model.signature import MAX_RANK, ArraySpec
 from tack.model.vectors import VectorType
 
 __all__ = ["MAX_LOCAL_BYTES", "ArrayLowering"]
+
+_SHARED: Final = (groups.shared, groups.shared_like)
+_MAKERS: Final = (language.local_array, language.local_array_like, *_SHARED)
+"""What makes an array inside a kernel."""
 
 MAX_LOCAL_BYTES: Final = 65536
 """How much memory the local arrays of one iteration may have together: they live on the stack."""
@@ -115,38 +120,51 @@ class ArrayLowering(PlaceLowering):
         raise NotImplementedError
 
     def makes_array(self, node: ast.expr) -> bool:
-        """Whether ``node`` is a call that makes a local array."""
+        """Whether ``node`` is a call that makes a local or a shared array."""
         if not isinstance(node, ast.Call):
             return False
         callee = self.static(node.func)
-        return callee is language.local_array or callee is language.local_array_like
+        return any(callee is maker for maker in _MAKERS)
 
     def make_array(self, node: ast.Assign, call: ast.Call) -> None:
-        """``name = tack.local_array(...)``: from here on the name is that array, all zeros."""
+        """``name = tack.local_array(...)``: from here on the name is that array."""
+        maker = self.static(call.func)
+        spoken, is_shared = f"tack.{maker.__name__}", maker in _SHARED
+        kind = "shared" if is_shared else "local"
+        if is_shared:
+            self.workgroup_of(call, f"{spoken}()")
         target = node.targets[0]
         if len(node.targets) != 1 or not isinstance(target, ast.Name):
-            raise self.refuse(node, "a local array gets one name")
-        self._check_name(target)
+            raise self.refuse(node, f"a {kind} array gets one name")
+        self._check_name(target, kind)
         if self.prologue is not None and not self.loop_entered:
+            whose = "a group" if is_shared else "an iteration"
             raise self.refuse(
-                node, "a local array belongs to an iteration; make it inside the parallel loop"
+                node, f"a {kind} array belongs to {whose}; make it inside the parallel loop"
             )
-        if self.static(call.func) is language.local_array:
-            spec, extents = self._named(call)
-        else:
-            spec, extents = self._alike(call)
-        self._check_room(call, spec.dtype, extents)
+        find = self._alike if maker.__name__.endswith("_like") else self._named
+        spec, extents = find(call, spoken)
         name = self.local_name(target.id)
         self.frame.meanings[target.id] = ArrayParameter(name, spec, is_local=True)
-        self.arrays[name] = LocalArray(spec.dtype, extents)
-        self.emit(node, IRLocalArray(name))
+        self.arrays[name] = LocalArray(spec.dtype, extents, is_shared)
+        if not is_shared:
+            self._check_room(call, spec.dtype, extents)
+            self.emit(node, IRLocalArray(name))
         self.mark_assigned(name)
+
+    def workgroup_of(self, node: ast.AST, what: str) -> tuple[int, ...]:
+        """How many iterations are a group along each axis; refuses ``what`` without groups."""
+        if not self.workgroup:
+            raise self.refuse(
+                node, f"{what} is for kernels with groups; write @tack.kernel(group=256)"
+            )
+        return self.workgroup
 
     def local_name(self, name: str) -> str:
         """The IR name of a local of the frame; inlined functions get names of their own."""
         return f"{name}{self.frame.suffix}"
 
-    def _check_name(self, target: ast.Name) -> None:
+    def _check_name(self, target: ast.Name, kind: str) -> None:
         """A name is one array for good: nothing would copy one array into another."""
         node = self.frame.definition.source.node
         bindings = [
@@ -158,14 +176,14 @@ class ArrayLowering(PlaceLowering):
         ]
         if len(bindings) > 1 or target.id in self.frame.definition.parameters:
             raise self.refuse(
-                target, f"{target.id!r} names a local array, and something else too; use two names"
+                target, f"{target.id!r} names a {kind} array, and something else too; use two names"
             )
 
-    def _named(self, call: ast.Call) -> tuple[ArraySpec, tuple[int, ...]]:
-        """What ``tack.local_array(dtype, shape)`` makes, and all its extents."""
+    def _named(self, call: ast.Call, spoken: str) -> tuple[ArraySpec, tuple[int, ...]]:
+        """What ``spoken``, called with a dtype and a shape, makes, and all its extents."""
         if call.keywords or len(call.args) != 2:
             raise self.refuse(
-                call, "tack.local_array takes a dtype and a shape, as in local_array(tack.f32, 4)"
+                call, f"{spoken} takes a dtype and a shape, as in {spoken}(tack.f32, 4)"
             )
         first, shape = call.args
         extents = shape.elts if isinstance(shape, ast.Tuple) else [shape]
@@ -174,24 +192,24 @@ class ArrayLowering(PlaceLowering):
         dtype = vector.dtype if isinstance(vector, VectorType) else self._dtype(first)
         if not 1 <= len(extents) <= MAX_RANK - len(element):
             raise self.refuse(
-                shape, f"a local array has 1 to {MAX_RANK} dimensions, those of vectors included"
+                shape, f"such an array has 1 to {MAX_RANK} dimensions, those of vectors included"
             )
         dims = tuple(map(self._extent, extents))
         return ArraySpec(dtype, dims, element=element), (*dims, *element)
 
-    def _alike(self, call: ast.Call) -> tuple[ArraySpec, tuple[int, ...]]:
-        """What ``tack.local_array_like(array, dtype)`` makes, and all its extents."""
+    def _alike(self, call: ast.Call, spoken: str) -> tuple[ArraySpec, tuple[int, ...]]:
+        """What ``spoken``, called with an array and a dtype, makes, and all its extents."""
         if call.keywords or len(call.args) not in (1, 2):
-            raise self.refuse(call, "tack.local_array_like takes an array and perhaps a dtype")
+            raise self.refuse(call, f"{spoken} takes an array and perhaps a dtype")
         array = self.array_of(call.args[0])
         if array is None:
-            raise self.refuse(call.args[0], "tack.local_array_like takes an array")
+            raise self.refuse(call.args[0], f"{spoken} takes an array")
         element = array.spec.element
         if element and len(call.args) == 2:
             raise self.refuse(
                 call.args[1],
-                "a local array like one of vectors has their type; write tack.local_array(...) "
-                "with a vector type for another",
+                "an array like one of vectors has their type; write "
+                f"{spoken.removesuffix('_like')}(...) with a vector type for another",
             )
         dims = tuple(dim for dim in array.spec.dims if dim is not None)
         if len(dims) != array.spec.rank:
@@ -199,19 +217,19 @@ class ArrayLowering(PlaceLowering):
             pinned = ArraySpec(array.spec.dtype, wanted, element=array.spec.element)
             refusal = self.refuse(
                 call,
-                "the size of a local array is known while compiling; pin the extents of "
+                f"the size that {spoken} makes is known while compiling; pin the extents of "
                 f"{array.spoken!r} in the signature, as in {pinned}",
             )
             raise UnpinnedError(refusal.message, refusal.position, array.name)
         if not dims:
-            raise self.refuse(call.args[0], f"a local array has 1 to {MAX_RANK} dimensions")
+            raise self.refuse(call.args[0], f"{spoken} makes arrays of 1 to {MAX_RANK} dimensions")
         dtype = self._dtype(call.args[1]) if len(call.args) == 2 else array.spec.dtype
         return ArraySpec(dtype, dims, element=element), (*dims, *element)
 
     def _dtype(self, node: ast.expr) -> DType:
         dtype = self.static(node)
         if not isinstance(dtype, DType):
-            raise self.refuse(node, "the type of a local array is a dtype, such as tack.f32")
+            raise self.refuse(node, "the type of such an array is a dtype, such as tack.f32")
         return dtype
 
     def _extent(self, node: ast.expr) -> int:
@@ -220,11 +238,11 @@ class ArrayLowering(PlaceLowering):
         if extent is None or len(self.out) != mark:
             raise self.refuse(
                 node,
-                "the size of a local array is known while compiling: literals, tack.constant and "
+                "the size of such an array is known while compiling: literals, tack.constant and "
                 "extents that the signature pins",
             )
         if extent < 1:
-            raise self.refuse(node, f"an extent of a local array is 1 or more, not {extent}")
+            raise self.refuse(node, f"an extent of such an array is 1 or more, not {extent}")
         return extent
 
     def constant_of(self, node: Expression) -> int | None:

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tack.ir.nodes import (
+    GROUP_REDUCTIONS,
     Expression,
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
     IRAtomic,
+    IRBarrier,
+    IRCall,
     IRConstant,
     IRName,
     IRNode,
@@ -134,7 +137,8 @@ class LoweringBase:
 
     ``assigned`` are the IR names that hold a value at the present point on every path, or None
     where the point cannot be reached. ``pinned`` are the extents that the signature pins, ``known``
-    the integers that names set before the loop hold, ``arrays`` the local arrays.
+    the integers that names set before the loop hold, ``arrays`` the local and the shared arrays,
+    ``workgroup`` how many iterations are a group along each axis.
     """
 
     def __init__(self, kernel: KernelDefinition) -> None:
@@ -154,6 +158,7 @@ class LoweringBase:
         self.known: dict[str, int] = {}
         self.arrays: dict[str, LocalArray] = {}
         self.local_bytes = 0
+        self.workgroup = kernel.options.group
         self._counter = 0
 
     def refuse(self, node: ast.AST, message: str) -> CompileError:
@@ -306,8 +311,12 @@ class LoweringBase:
 
 
 def contains_store(node: IRNode) -> bool:
-    """Whether anything in ``node`` stores to an array."""
-    return any(isinstance(inner, IRArrayStore | IRAtomic) for inner in walk_ir(node))
+    """Whether anything in ``node`` stores to an array, or shows what others have stored."""
+    return any(
+        isinstance(inner, IRArrayStore | IRAtomic | IRBarrier)
+        or (isinstance(inner, IRCall) and inner.function in GROUP_REDUCTIONS)
+        for inner in walk_ir(node)
+    )
 
 
 def contains_load(node: IRNode) -> bool:

@@ -20,12 +20,12 @@ from tack.ir.nodes import (
     IRConstant,
     IRName,
 )
-from tack.lang import atomics, elementary
+from tack.lang import atomics, elementary, groups
 from tack.lang import builtins as language
 from tack.lang.bindings import MISSING, dotted_name
 from tack.lang.definition import KernelDefinition, constant
 from tack.lang.lower_base import ArrayParameter
-from tack.lang.lower_inlining import InliningLowering
+from tack.lang.lower_groups import GROUP_FUNCTIONS, GroupLowering
 from tack.lang.lower_vectors import VECTOR_FUNCTIONS
 from tack.lang.vectors import (
     Value,
@@ -81,6 +81,8 @@ _ADVICE: Final[dict[Any, str]] = {
     language.local_array_like: (
         "a local array is made by a statement: name = tack.local_array_like(...)"
     ),
+    groups.shared: "a shared array is made by a statement: name = tack.shared(...)",
+    groups.shared_like: "a shared array is made by a statement: name = tack.shared_like(...)",
     constant: (
         "tack.constant is for numbers outside a kernel; write the number, or cast it: tack.f32(...)"
     ),
@@ -126,7 +128,7 @@ _OF_NUMPY: Final = {
 """Function of NumPy -> what a kernel writes for it."""
 
 
-class CallLowering(InliningLowering):
+class CallLowering(GroupLowering):
     """Lowers calls."""
 
     def _lower_Call(self, node: ast.Call) -> Value:
@@ -149,6 +151,8 @@ class CallLowering(InliningLowering):
             return self._builtin(node, _BUILTINS[callee])
         if _known(callee, _ATOMICS):
             return self._atomic(node, _ATOMICS[callee])
+        if _known(callee, GROUP_FUNCTIONS):
+            return self.group_function(node, GROUP_FUNCTIONS[callee])
         if _known(callee, _VECTOR_FUNCTIONS):
             return self.vector_function(node, _VECTOR_FUNCTIONS[callee], self._positional(node))
         if callee is python.pow:

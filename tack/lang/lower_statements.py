@@ -19,6 +19,7 @@ from tack.ir.nodes import (
     Statement,
 )
 from tack.lang import builtins as language
+from tack.lang import groups
 from tack.lang.lower_base import (
     ArrayParameter,
     Loop,
@@ -92,6 +93,9 @@ class StatementLowering(ReturnLowering):
     def _lower_Expr(self, node: ast.Expr) -> None:
         value = node.value
         if isinstance(value, ast.Constant) and (value.value is ... or isinstance(value.value, str)):
+            return
+        if isinstance(value, ast.Call) and self.static(value.func) is groups.barrier:
+            self.barrier(value)
             return
         self.values_of(value)
 

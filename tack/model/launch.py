@@ -74,6 +74,8 @@ class Launch(Record):
     the extents of the ``loops`` parallel loops. ``written`` are the parameters that the kernel
     stores to, ``aligned`` those whose elements must each lie at a multiple of its size: it changes
     them in one step, or its target reads no others. ``entries`` maps a flavour to its symbol.
+    ``group`` is how many threads a workgroup has along each parallel loop, none where the launcher
+    may choose; ``shared`` is how many bytes of memory it gives each workgroup.
     """
 
     slots: tuple[Slot, ...]
@@ -82,6 +84,8 @@ class Launch(Record):
     written: tuple[int, ...]
     aligned: tuple[int, ...]
     entries: tuple[tuple[str, str], ...]
+    group: tuple[int, ...] = ()
+    shared: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The form that the bundle stores."""
@@ -92,6 +96,8 @@ class Launch(Record):
             "written": list(self.written),
             "aligned": list(self.aligned),
             "entries": dict(self.entries),
+            "group": list(self.group),
+            "shared": self.shared,
         }
 
     @classmethod
@@ -105,12 +111,16 @@ class Launch(Record):
                 written=tuple(_integer(p) for p in data["written"]),
                 aligned=tuple(_integer(p) for p in data["aligned"]),
                 entries=tuple(sorted((str(k), str(v)) for k, v in data["entries"].items())),
+                group=tuple(_integer(size) for size in data["group"]),
+                shared=_integer(data["shared"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BundleError(f"{place}: the launch plan is damaged ({error!r})") from None
         set_loops = sorted(op[1] for op in launch.host if op[0] == "loop")
         if set_loops != list(range(launch.loops)):
             raise BundleError(f"{place}: the host program sets loops {set_loops} of {launch.loops}")
+        if len(launch.group) not in (0, launch.loops) or min((1, *launch.group)) < 1:
+            raise BundleError(f"{place}: groups {launch.group} of {launch.loops} loops")
         flavours = [flavour for flavour, _ in launch.entries]
         if "general" not in flavours or not set(flavours) <= set(FLAVOURS):
             raise BundleError(f"{place}: entry points {flavours} are not among {list(FLAVOURS)}")

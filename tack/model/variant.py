@@ -16,6 +16,10 @@ FP_MODES: Final = ("strict",)
 """Floating-point modes that exist so far: ``strict`` gives the same bits everywhere."""
 
 
+MAX_AXES: Final = 3
+"""How many indices a parallel loop can have."""
+
+
 class KernelIdentity(Protocol):
     """What the vocabulary knows of a kernel: its name, ``package.module:qualified.name``."""
 
@@ -26,11 +30,24 @@ class KernelIdentity(Protocol):
 
 
 class Options(Record):
-    """The options of ``@tack.kernel(...)``; all of them are part of the keys."""
+    """The options of ``@tack.kernel(...)``; all of them are part of the keys.
+
+    ``group`` has the number of iterations of a workgroup along each index of the parallel loop; it
+    is empty for a kernel whose iterations have nothing to do with each other.
+    """
 
     fp: str = "strict"
+    group: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        group: Any = self.group
+        given = group if isinstance(group, tuple | list) else (group,)
+        if len(given) > MAX_AXES or not all(type(size) is int and size > 0 for size in given):
+            raise ValueError(
+                f"group={self.group!r} is not the size of a workgroup; write a number of "
+                f"iterations such as 256, or one for each of up to {MAX_AXES} indices"
+            )
+        self.__dict__["group"] = tuple(given)
         if self.fp not in FP_MODES:
             near = advice(str(self.fp), FP_MODES)
             raise ValueError(f"fp={self.fp!r} is not a floating-point mode built so far; {near}")
@@ -39,8 +56,9 @@ class Options(Record):
         return ", ".join(f"{name}={value}" for name, value in self.to_json().items())
 
     def to_json(self) -> dict[str, Any]:
-        """The form that the bundle stores."""
-        return {name: getattr(self, name) for name in self.field_names}
+        """The form that the bundle stores; without a group there is none in it."""
+        values = ((name, getattr(self, name)) for name in self.field_names)
+        return {name: value for name, value in values if value != ()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Options:

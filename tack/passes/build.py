@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from tack.ir.nodes import (
     Expression,
@@ -15,7 +16,6 @@ from tack.ir.nodes import (
     IRFunction,
     IRIfExp,
     IRUnaryOp,
-    LocalArray,
     dtype_of,
 )
 from tack.model.dtypes import DType, bool_
@@ -120,4 +120,4 @@ def retype(function: IRFunction, arrays: Iterable[str], dtype: DType) -> None:
         if param.name in names:
             param.dtype = dtype
     for name in names & set(function.local_arrays):
-        function.local_arrays[name] = LocalArray(dtype, function.local_arrays[name].dims)
+        function.local_arrays[name] = replace(function.local_arrays[name], dtype=dtype)

@@ -69,7 +69,7 @@ class _Emulator(Decomposer):
         if not isinstance(node, IRAtomic) or "private atomics" not in self.missing:
             return [node]
         array = self.function.local_arrays.get(node.array)
-        if array is None:
+        if array is None or array.shared:
             return [node]
         self.changed = True
         return list(_private_atomic(node, array.dtype, out))

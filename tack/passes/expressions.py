@@ -19,6 +19,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRDimSize,
     IRFunction,
+    IRGroupIndex,
     IRIfExp,
     IRName,
     IRNode,
@@ -241,6 +242,9 @@ class Typer:
         indices = [self.index(index, what) for index in node.indices]
         return Typed(IRArrayLoad(node.array, indices, dtype, node.flat), dtype)
 
+    def _group_index(self, node: IRGroupIndex) -> Typed:
+        return Typed(IRGroupIndex(node.kind, node.axis, i64), i64)
+
     def _trip_count(self, node: IRTripCount) -> Typed:
         start, end, step = (
             self.bound(argument, "an argument of range")
@@ -260,6 +264,7 @@ class Typer:
         IRCast: _cast,
         IRDimSize: _dim_size,
         IRArrayLoad: _load,
+        IRGroupIndex: _group_index,
         IRTripCount: _trip_count,
     }
 

@@ -19,6 +19,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRDimSize,
     IRFunction,
+    IRGroupIndex,
     IRIfExp,
     IRName,
     IRNode,
@@ -40,6 +41,7 @@ class Intervals:
 
     def __init__(self, function: IRFunction) -> None:
         counts = Counter(assigned_names(function))
+        self._workgroup = function.workgroup
         self._names: dict[str, Interval] = {}
         self._values: dict[str, Expression] = {}
         self._loops: dict[str, IRSequentialFor] = {}
@@ -73,6 +75,9 @@ class Intervals:
 
     def _dim_size(self, node: IRDimSize) -> Interval:
         return 0, i64.maximum
+
+    def _group_index(self, node: IRGroupIndex) -> Interval:
+        return 0, self._workgroup[node.axis] - 1 if node.kind == "thread" else i64.maximum
 
     def _name(self, node: IRName) -> Interval | None:
         self._settle(node.name)
@@ -115,6 +120,7 @@ class Intervals:
     _RULES: ClassVar[dict[type[IRNode], Callable[..., Interval | None]]] = {
         IRConstant: _constant,
         IRDimSize: _dim_size,
+        IRGroupIndex: _group_index,
         IRName: _name,
         IRCast: _cast,
         IRIfExp: _choice,

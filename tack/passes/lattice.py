@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tack.ir.nodes import BIT_COUNTS, ELEMENTARY, PREDICATES
+from tack.ir.nodes import BIT_COUNTS, ELEMENTARY, GROUP_REDUCTIONS, PREDICATES
 from tack.model.dtypes import DType, bool_, f32, f64, i64, promote, u64
 from tack.model.spelling import article
 from tack.passes import arithmetic
@@ -281,6 +281,11 @@ def _choosing(_: Rules, __: str, common: Type) -> tuple[Type, Type]:
     return type_, type_
 
 
+def _combining(rules: Rules, _: str, common: Type) -> tuple[Type, Type]:
+    type_ = rules.settled(_numeric(common))
+    return type_, type_
+
+
 def _root(rules: Rules, _: str, common: Type) -> tuple[Type, Type]:
     if is_integer(common):
         return f32, f32
@@ -325,6 +330,7 @@ _CALLS: Final = {
     "step": _choosing,
     "mix": _floats,
     **dict.fromkeys(BIT_COUNTS, _bits),
+    **dict.fromkeys(GROUP_REDUCTIONS, _combining),
     **dict.fromkeys(ELEMENTARY, _root),
 }
 """Builtin -> its rule: the promoted type of the operands to their type and the result's."""

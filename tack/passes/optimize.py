@@ -13,6 +13,7 @@ from tack.ir.nodes import (
     IRArrayStore,
     IRAssign,
     IRAtomic,
+    IRBarrier,
     IRBreak,
     IRConstant,
     IRContinue,
@@ -117,7 +118,7 @@ class _Simplifier:
         self.forget([node.target])
         return [node]
 
-    def local_array(self, node: IRLocalArray) -> list[Statement]:
+    def keep(self, node: Statement) -> list[Statement]:
         return [node]
 
     def branch(self, node: IRIf) -> list[Statement]:
@@ -187,7 +188,8 @@ _STATEMENTS: Final[dict[type[IRNode], Callable[..., list[Statement]]]] = {
     IRAssign: _Simplifier.assign,
     IRArrayStore: _Simplifier.store,
     IRAtomic: _Simplifier.atomic,
-    IRLocalArray: _Simplifier.local_array,
+    IRLocalArray: _Simplifier.keep,
+    IRBarrier: _Simplifier.keep,
     IRIf: _Simplifier.branch,
     IRWhile: _Simplifier.while_loop,
     IRSequentialFor: _Simplifier.for_loop,

@@ -10,6 +10,7 @@ from tack.ir.nodes import IRFunction
 from tack.ir.verify import verify_ir
 from tack.passes.decompose import decompose
 from tack.passes.emulate import EMULATED, emulate
+from tack.passes.groups import split_groups
 from tack.passes.infer import infer
 from tack.passes.localize import localize
 from tack.passes.narrow_floats import narrow_floats
@@ -28,6 +29,7 @@ PASSES: Final[tuple[tuple[Pass, str], ...]] = (
     (infer, "inferred"),
     (annotate_types, "typed"),
     (localize, "localized"),
+    (split_groups, "localized"),
     (optimize, "optimized"),
     (decompose, "decomposed"),
     (narrow_floats, "decomposed"),

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from tack.ir.nodes import (
     Expression,
+    IRActive,
     IRArrayLoad,
     IRBinOp,
     IRBitcast,
@@ -27,6 +28,7 @@ from tack.ir.nodes import (
     IRCompare,
     IRConstant,
     IRDimSize,
+    IRGroupIndex,
     IRIfExp,
     IRName,
     IRStride,
@@ -93,8 +95,9 @@ class Dialect:
     ``float_suffix``, ``infinity`` and ``not_a_number``: by the name of a float type.
     ``integer_literal``: (dtype name, digits) -> a literal that has exactly that type.
     ``least``: dtype name -> the least value of a signed type, which has no literal of its own.
-    ``space`` stands before the type that a pointer to an array's elements points to; ``restrict``
-    before a pointer's name, where it promises no aliases.
+    ``space`` stands before the type that a pointer to an array's elements points to, and
+    ``shared_space`` before that of an array that a workgroup shares; ``restrict`` before a
+    pointer's name, where it promises no aliases.
     ``clear``: an array's name -> the statement that makes it all zeros.
     ``unaligned``: dtype name -> the type of an element that may lie at any address.
     ``int_bits``: the width below which the language computes in ``int``.
@@ -114,6 +117,7 @@ class Dialect:
     reserved: Container[str]
     int_bits: int = 32
     space: str = ""
+    shared_space: str = ""
     restrict: str = "restrict "
 
     def type(self, dtype: DType) -> str:
@@ -142,6 +146,14 @@ class Lookup(Protocol):
 
     def strided(self, array: str) -> DType | None:
         """The dtype of the elements of a strided array; None for another array."""
+        ...
+
+    def place(self, kind: str, axis: int) -> str:
+        """The name of the number of a thread in its group, or of a group, along an axis."""
+        ...
+
+    def active(self) -> str:
+        """The name of what tells iterations from lanes beyond the end."""
         ...
 
 
@@ -202,6 +214,12 @@ class ExpressionWriter:
 
     def _name(self, node: IRName, plain: bool) -> _Text:
         return _Text(self._lookup.name(node.name), PRIMARY)
+
+    def _group_index(self, node: IRGroupIndex, plain: bool) -> _Text:
+        return _Text(self._lookup.place(node.kind, node.axis), PRIMARY)
+
+    def _active(self, node: IRActive, plain: bool) -> _Text:
+        return _Text(self._lookup.active(), PRIMARY)
 
     def _dim_size(self, node: IRDimSize, plain: bool) -> _Text:
         return _Text(self._lookup.extent(node.array, node.dim), PRIMARY)
@@ -324,6 +342,8 @@ class ExpressionWriter:
         IRConstant: _constant,
         IRName: _name,
         IRDimSize: _dim_size,
+        IRGroupIndex: _group_index,
+        IRActive: _active,
         IRStride: _stride,
         IRArrayLoad: _load,
         IRBinOp: _binary,

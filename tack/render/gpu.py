@@ -9,17 +9,22 @@ Each dimension of the parallel loop is an axis of the grid, the fastest index al
 thread steps over the whole grid along every axis. So every iteration is run by exactly one thread
 whatever the sizes of grid and block are, along the axes that the loop has (along others they are
 1): the host may choose them at every call.
+
+A kernel with workgroups steps over groups in the same way, with blocks of the very size of a group.
+Its shared arrays are the members of one struct, which an entry point declares, or lays over the
+memory that the launcher gives it.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tack.ir.nodes import IRFunction, IRParallelFor
+from tack.ir.nodes import IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, i64
 from tack.model.launch import FLAVOURS, Launch
@@ -28,13 +33,16 @@ from tack.render.names import Names
 from tack.render.renderer import Renderer
 from tack.render.slots import SlotNames, SlotParameter, listed
 from tack.render.source import Source
-from tack.render.statements import INDENT, StatementWriter, writer_of
+from tack.render.statements import BARRIER, INDENT, StatementWriter, writer_of
 from tack.render.templates import fill
 
 __all__ = ["GROUP", "GpuDialect", "gpu_renderer"]
 
 GROUP: Final = 256
 """Threads of a block of an ordinary kernel at most."""
+
+Builtin = tuple[str, str, str]
+"""A parameter: its declaration, its name, and the attribute by which an entry point gets it."""
 
 _HELPER: Final = re.compile(r"\btack_\w+(?=\()")
 _AXES: Final = "xyz"
@@ -47,10 +55,12 @@ class GpuDialect:
 
     ``folder`` holds the templates, ``suffix`` ends the names of files. ``first`` and ``step``: the
     number of a thread along an axis and the number of threads along it, ``{}`` being x, y or z.
-    ``threads`` are parameters by which a function knows them, (declaration, name), where the
-    language has no names for them. ``pointer`` is how an entry point reads an array's pointer,
-    ``flavours`` are the entry points that make sense, ``supported`` the operations that the
-    language has exactly.
+    ``lane``, ``group`` and ``groups``: the number of a thread in its workgroup along an axis, that
+    of the workgroup, and how many of these there are. ``threads`` are parameters by which a
+    function knows the former, and ``lanes`` those by which it knows the latter, where the language
+    has no names for them. ``pointer`` is how an entry point reads an array's pointer, ``flavours``
+    are the entry points that make sense, ``supported`` the operations that the language has
+    exactly. ``local_max``, ``shared_max`` and ``shared_static`` are limits of the `Renderer`.
     """
 
     language: Dialect
@@ -58,7 +68,14 @@ class GpuDialect:
     suffix: str
     first: str
     step: str
-    threads: tuple[tuple[str, str], ...] = ()
+    lane: str
+    group: str
+    groups: str
+    local_max: tuple[int, int, int]
+    shared_max: int
+    shared_static: int
+    threads: tuple[Builtin, ...] = ()
+    lanes: tuple[Builtin, ...] = ()
     pointer: str = "{}"
     flavours: tuple[str, ...] = FLAVOURS
     supported: frozenset[str] = frozenset()
@@ -73,6 +90,11 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
         supported_ops=dialect.supported,
         atomics=frozenset(dialect.language.atomics),
         has_local=True,
+        has_shared=True,
+        local_max=dialect.local_max,
+        local_prod_max=max(dialect.local_max),
+        shared_max=dialect.shared_max,
+        shared_static=dialect.shared_static,
         unaligned=False,
         flavours=dialect.flavours,
     )
@@ -81,19 +103,37 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
 def _render(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str) -> str:
     language = dialect.language
     names, slots, writer = writer_of(function, launch, language)
-    lines = list(_loops(dialect, kernel_loop(function), writer, names, slots))
+    write = _group_loops if function.workgroup else _loops
+    lines = list(write(dialect, function, writer, names, slots))
     used, every = slots.parameters(language), slots.every(language)
     arrays = [each for each in every if _is_pointer(each)]
-    own = [declaration for declaration, _ in dialect.threads]
+    builtins = dialect.lanes if function.workgroup else dialect.threads
+    shared = [
+        (names.local(name), language.type(array.dtype), array.size)
+        for name, array in function.local_arrays.items()
+        if array.shared
+    ]
     return fill(
         f"{dialect.folder}/kernel.j2",
         symbol=symbol,
-        group=GROUP,
+        group=math.prod(function.workgroup) if function.workgroup else GROUP,
         lines=lines,
-        declarations=listed([*(each.declaration for each in used), *own]),
-        arguments=listed(
-            [*(_argument(dialect, each) for each in used), *(name for _, name in dialect.threads)]
+        declarations=listed(
+            [
+                *(each.declaration for each in used),
+                *(f"{language.shared_space}{kind} *{name}" for name, kind, _ in shared),
+                *(declaration for declaration, _, _ in builtins),
+            ]
         ),
+        arguments=listed(
+            [
+                *(_argument(dialect, each) for each in used),
+                *(f"shared.{name}" for name, _, _ in shared),
+                *(name for _, name, _ in builtins),
+            ]
+        ),
+        builtins=[f"{declaration} {attribute}" for declaration, _, attribute in builtins],
+        shared=[f"{kind} {name}[{size}]" for name, kind, size in shared],
         arrays={
             "general": [each.declaration for each in arrays],
             "noalias": [each.restricted for each in arrays],
@@ -128,13 +168,13 @@ def _argument(dialect: GpuDialect, parameter: SlotParameter) -> str:
 
 def _loops(
     dialect: GpuDialect,
-    loop: IRParallelFor,
+    function: IRFunction,
     writer: StatementWriter,
     names: Names,
     slots: SlotNames,
 ) -> Iterator[str]:
     """The lines of the loops that run the iterations of one thread."""
-    kind = dialect.language.type(i64)
+    kind, loop = dialect.language.type(i64), kernel_loop(function)
     depth = len(loop.index_vars)
     for number, var in enumerate(loop.index_vars):
         axis = _AXES[depth - 1 - number]
@@ -144,6 +184,41 @@ def _loops(
         test = f"{index} < {slots.count(number)}"
         yield f"{lead}const {kind} {stride} = {step};"
         yield f"{lead}for ({kind} {index} = {first}; {test}; {index} += {stride}) {{"
+    yield from writer.body(loop.body, depth + 1)
+    for number in reversed(range(depth)):
+        yield f"{INDENT * (number + 1)}}}"
+
+
+def _group_loops(
+    dialect: GpuDialect,
+    function: IRFunction,
+    writer: StatementWriter,
+    names: Names,
+    slots: SlotNames,
+) -> Iterator[str]:
+    """The lines of the loops that run the groups of one thread, and its lane of each.
+
+    Where the next group's arrays lie where those of the last one did, its lanes wait for all.
+    """
+    kind, loop = dialect.language.type(i64), kernel_loop(function)
+    depth = len(loop.index_vars)
+    waits = any(array.shared for array in function.local_arrays.values())
+    inside: list[str] = []
+    for number, var in enumerate(loop.index_vars):
+        axis = _AXES[depth - 1 - number]
+        lane, group = slots.place("thread", number), slots.place("group", number)
+        size, count = function.workgroup[number], slots.count(number)
+        after = f", {BARRIER}" if waits and number == depth - 1 else ""
+        first, step = dialect.group.format(axis), dialect.groups.format(axis)
+        yield f"{INDENT * (number + 1)}const {kind} {lane} = {dialect.lane.format(axis)};"
+        yield (
+            f"{INDENT * (number + 1)}for ({kind} {group} = {first}; {group} * {size} < {count}; "
+            f"{group} += {step}{after}) {{"
+        )
+        inside.append(f"const {kind} {names.local(var)} = {group} * {size} + {lane};")
+    ends = (f"{names.local(v)} < {slots.count(k)}" for k, v in enumerate(loop.index_vars))
+    inside.append(f"const bool {slots.active()} = {' && '.join(ends)};")
+    yield from (f"{INDENT * (depth + 1)}{line}" for line in inside)
     yield from writer.body(loop.body, depth + 1)
     for number in reversed(range(depth)):
         yield f"{INDENT * (number + 1)}}}"
@@ -161,9 +236,15 @@ def _assemble(dialect: GpuDialect, unit: str, sources: Sequence[Source]) -> str:
         helpers=frozenset(used),
         atomics=atomics,
         types=language.types,
-        space=language.space,
+        spaces=[language.space, *_shared_spaces(language, sources)],
         sources=sources,
     )
+
+
+def _shared_spaces(language: Dialect, sources: Sequence[Source]) -> list[str]:
+    """The address space of shared arrays, if the language has one of their own and they occur."""
+    space = language.shared_space
+    return [space] if space and any(space in source.text for source in sources) else []
 
 
 def _needed_by_atomics(dtype: str) -> set[str]:

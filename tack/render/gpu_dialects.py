@@ -21,7 +21,7 @@ false float for friend goto if inline int long mutable namespace new noexcept no
 operator or or_eq private protected public register reinterpret_cast requires restrict return
 short signed sizeof static static_assert static_cast struct switch template this thread_local
 throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t
-while xor xor_eq unix linux i386 values arrays TACK_ENTRY TACK_INLINE TACK_SLOT
+while xor xor_eq unix linux i386 values arrays shared TACK_ENTRY TACK_INLINE TACK_SLOT
 """
 """Keywords of C++ up to C++23, macros of compilers and of generated files, names of templates."""
 
@@ -133,6 +133,12 @@ CUDA: Final = GpuDialect(
     suffix=".cu",
     first="(long long)blockIdx.{0} * blockDim.{0} + threadIdx.{0}",
     step="(long long)gridDim.{0} * blockDim.{0}",
+    lane="threadIdx.{0}",
+    group="blockIdx.{0}",
+    groups="gridDim.{0}",
+    local_max=(1024, 1024, 64),
+    shared_max=48 << 10,
+    shared_static=48 << 10,
     supported=frozenset({"fmod"}),
 )
 
@@ -159,6 +165,12 @@ HIP: Final = GpuDialect(
     suffix=".hip",
     first=CUDA.first,
     step=CUDA.step,
+    lane=CUDA.lane,
+    group=CUDA.group,
+    groups=CUDA.groups,
+    local_max=(1024, 1024, 1024),
+    shared_max=64 << 10,
+    shared_static=64 << 10,
     supported=frozenset({"wrap"}),
 )
 
@@ -199,6 +211,7 @@ METAL: Final = GpuDialect(
         unaligned=_METAL_TYPES,
         clear="for (thread auto &element : {0}) {{ element = 0; }}",
         space="device ",
+        shared_space="threadgroup ",
         restrict="__restrict ",
         reserved=Words(
             _CPP | frozenset(_METAL_FUNCTIONS.values()) | frozenset(_METAL_WORDS.split())
@@ -208,7 +221,21 @@ METAL: Final = GpuDialect(
     suffix=".metal",
     first="tack_thread.{0}",
     step="tack_threads.{0}",
-    threads=(("uint3 tack_thread", "tack_thread"), ("uint3 tack_threads", "tack_threads")),
+    lane="tack_thread.{0}",
+    group="tack_group.{0}",
+    groups="tack_groups.{0}",
+    local_max=(1024, 1024, 1024),
+    shared_max=32 << 10,
+    shared_static=0,
+    threads=(
+        ("uint3 tack_thread", "tack_thread", "[[thread_position_in_grid]]"),
+        ("uint3 tack_threads", "tack_threads", "[[threads_per_grid]]"),
+    ),
+    lanes=(
+        ("uint3 tack_thread", "tack_thread", "[[thread_position_in_threadgroup]]"),
+        ("uint3 tack_group", "tack_group", "[[threadgroup_position_in_grid]]"),
+        ("uint3 tack_groups", "tack_groups", "[[threadgroups_per_grid]]"),
+    ),
     pointer="arrays.{}",
     flavours=("general",),
 )

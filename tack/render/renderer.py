@@ -50,6 +50,14 @@ class Renderer:
       refuses the others |
     | ``has_local`` | whether threads find their iterations by their own numbers, where a CPU's \
       are told them | `tack.compile`, which packs the extents that they count to |
+    | ``has_shared`` | whether iterations can be workgroups, with memory in common and barriers | \
+      `tack.compile`, which refuses kernels that need them |
+    | ``local_max`` | how many threads a workgroup may have along x, y and z; None for no limit | \
+      `tack.compile`, which refuses greater ones |
+    | ``local_prod_max`` | how many it may have in all | likewise |
+    | ``shared_max`` | how many bytes its arrays may have | likewise |
+    | ``shared_static`` | up to how many the text declares them; more the launcher gives | \
+      `tack.compile.plan_launch` |
     | ``unaligned`` | whether elements may lie at any address; else the launcher refuses arrays \
       that do | `tack.compile.plan_launch` |
     | ``flavours`` | the entry points that a variant may have | `tack.compile.plan_launch` |
@@ -61,6 +69,11 @@ class Renderer:
     supported_ops: frozenset[str] = frozenset({"fmod", "private atomics", "wrap"})
     atomics: Container[tuple[str, str]] = EVERY_ATOMIC
     has_local: bool = False
+    has_shared: bool = False
+    local_max: tuple[int, int, int] | None = None
+    local_prod_max: int | None = None
+    shared_max: int | None = None
+    shared_static: int = 0
     unaligned: bool = True
     flavours: tuple[str, ...] = FLAVOURS
 

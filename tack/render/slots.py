@@ -61,6 +61,12 @@ class SlotNames:
             names.local(param.name)
         for slot in launch.slots:
             self._by_slot[slot] = self._choose(slot, loop)
+        self._places = {
+            (kind, axis): names.fresh(f"{loop.index_vars[axis]}_{kind}")
+            for axis in range(len(function.workgroup))
+            for kind in ("thread", "group")
+        }
+        self._active = names.fresh("active") if function.workgroup else ""
 
     def _choose(self, slot: Slot, loop: IRParallelFor) -> str:
         kind, number, *rest = slot
@@ -94,6 +100,14 @@ class SlotNames:
     def count(self, loop: int) -> str:
         """The name of an extent of the parallel loop."""
         return self._use("loop", loop)
+
+    def place(self, kind: str, axis: int) -> str:
+        """The name of the number of a thread in its group, or of a group, along an axis."""
+        return self._places[kind, axis]
+
+    def active(self) -> str:
+        """The name of what tells iterations from lanes beyond the end."""
+        return self._active
 
     def _use(self, *slot: object) -> str:
         name = self._by_slot[slot]

@@ -11,6 +11,7 @@ from tack.ir.nodes import (
     IRArrayStore,
     IRAssign,
     IRAtomic,
+    IRBarrier,
     IRBinOp,
     IRBreak,
     IRConstant,
@@ -33,9 +34,11 @@ from tack.render.names import Names
 from tack.render.scopes import Scopes, plan_scopes, sets
 from tack.render.slots import SlotNames
 
-__all__ = ["INDENT", "StatementWriter", "writer_of"]
+__all__ = ["BARRIER", "INDENT", "StatementWriter", "writer_of"]
 
 INDENT: Final = "  "
+BARRIER: Final = "tack_barrier()"
+"""Lets the threads of a workgroup meet; a function of the unit's file."""
 
 _COMPOUND: Final = frozenset({"+", "-", "*", "/", "&", "|", "^"})
 """Operators with an assigning form."""
@@ -146,6 +149,9 @@ class StatementWriter:
         else:
             yield f"{INDENT * depth}{self._array(node.array)} = {{0}};"
 
+    def _barrier(self, node: IRBarrier, depth: int) -> Iterator[str]:
+        yield f"{INDENT * depth}{BARRIER};"
+
     def _if(self, node: IRIf, depth: int) -> Iterator[str]:
         lead = INDENT * depth
         yield f"{lead}if ({self._expressions.write(node.condition)}) {{"
@@ -203,6 +209,7 @@ class StatementWriter:
         IRArrayStore: _store,
         IRAtomic: _atomic,
         IRLocalArray: _make,
+        IRBarrier: _barrier,
         IRIf: _if,
         IRWhile: _while,
         IRSequentialFor: _for,

@@ -8,6 +8,7 @@
 
 #define __global__
 #define __device__
+#define __shared__ static
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(threads)
 
@@ -16,6 +17,8 @@ To tack_bits(From value) {
   static_assert(sizeof(To) == sizeof(From));
   return __builtin_bit_cast(To, value);
 }
+
+inline void __syncthreads() { tack_emulation::block.wait(); }
 
 inline unsigned int __float_as_uint(float x) { return tack_bits<unsigned int>(x); }
 inline float __uint_as_float(unsigned int x) { return tack_bits<float>(x); }

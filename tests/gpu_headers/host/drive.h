@@ -11,9 +11,8 @@
 
 namespace tack_emulation {
 
-/* Few threads along the axes that a kernel has, one along the others. */
+/* Few blocks along the axes that a kernel has, one along the others. */
 inline tack_index grid_of(int axes) { return {3, axes > 1 ? 2u : 1u, axes > 2 ? 2u : 1u}; }
-inline tack_index block_of(int axes) { return {8, axes > 1 ? 2u : 1u, 1}; }
 
 template <typename... Parameters, std::size_t... Numbers>
 void call(void (*entry)(Parameters...), void* const* parameters, std::index_sequence<Numbers...>) {
@@ -22,9 +21,12 @@ void call(void (*entry)(Parameters...), void* const* parameters, std::index_sequ
 
 /* As cuLaunchKernel: one pointer to the value of each parameter. */
 template <typename... Parameters>
-void launch(int axes, void (*entry)(Parameters...), void* const* parameters) {
-  run_grid(grid_of(axes), block_of(axes),
+void launch(int axes, tack_index block, void (*entry)(Parameters...), void* const* parameters) {
+  run_grid(grid_of(axes), block,
            [&] { call(entry, parameters, std::index_sequence_for<Parameters...>()); });
 }
 
 }  // namespace tack_emulation
+
+/* What kernels of Metal, which are compiled apart, wait by. */
+extern "C" inline __attribute__((used)) void tack_emulation_wait() { tack_emulation::block.wait(); }

@@ -53,7 +53,7 @@ class Block {
   static constexpr std::size_t kStack = 256 * 1024;
 
   void start(Fiber& fiber) {
-    fiber.stack = std::make_unique<char[]>(kStack);
+    fiber.stack = std::make_unique_for_overwrite<char[]>(kStack);
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();
     fiber.context.uc_stack.ss_size = kStack;

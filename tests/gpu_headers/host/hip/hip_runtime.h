@@ -5,7 +5,11 @@
 
 #define __global__
 #define __device__
+#define __shared__ static
 #define __launch_bounds__(threads)
+
+#define __builtin_amdgcn_fence(order, scope)
+#define __builtin_amdgcn_s_barrier() tack_emulation::block.wait()
 
 #define __HIP_MEMORY_SCOPE_AGENT 4
 #define __hip_atomic_exchange(place, value, order, scope) __atomic_exchange_n(place, value, order)

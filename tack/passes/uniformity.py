@@ -1,0 +1,152 @@
+"""uniformity: which values, and which control flow, all iterations of a workgroup have in common.
+
+A value varies if it is made from the numbers of an iteration or a thread, from an array of the
+iteration's own, or from one that the kernel stores to (which another iteration may be changing just
+now), or if it is assigned where only some iterations of a group come. What follows a ``break`` or
+``continue`` that only some take is such a place too, to the end of what it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tack.ir.nodes import (
+    GROUP_REDUCTIONS,
+    Expression,
+    IRActive,
+    IRArrayLoad,
+    IRArrayStore,
+    IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBreak,
+    IRCall,
+    IRContinue,
+    IRFunction,
+    IRGroupIndex,
+    IRIf,
+    IRName,
+    IRNode,
+    IRSequentialFor,
+    IRWhile,
+    Statement,
+)
+from tack.ir.traversal import kernel_loop, nodes_below, set_name, walk_ir
+from tack.model.errors import CompileError
+
+__all__ = ["Uniformity", "heads", "reduction"]
+
+_WORDS: Final[dict[type[IRNode], str]] = {IRIf: "if", IRWhile: "while", IRSequentialFor: "for"}
+
+Cause = IRIf | IRWhile | IRSequentialFor
+"""The branch or loop by which the iterations of a group go separate ways."""
+
+
+class Uniformity:
+    """What varies in a function with workgroups.
+
+    `CompileError` for a barrier or a reduction that some iterations of a group come to and others
+    do not; it names the branch.
+    """
+
+    def __init__(self, function: IRFunction) -> None:
+        self._function = function
+        stores = (node for node in walk_ir(function) if isinstance(node, IRArrayStore | IRAtomic))
+        self._changing = {node.array for node in stores} | set(function.local_arrays)
+        loop = kernel_loop(function)
+        self._varying = set(loop.index_vars)
+        self._broken: dict[int, Cause] = {}
+        self._final = False
+        known = -1
+        while known != (known := len(self._varying) + len(self._broken)):
+            self._block(loop.body, None, None)
+        self._final = True
+        self._block(loop.body, None, None)
+
+    def varies(self, node: IRNode) -> bool:
+        """Whether the iterations of a group may have different values of an expression."""
+        return next(self._reasons(node), None) is not None
+
+    def _reasons(self, node: IRNode) -> Iterator[str]:
+        """What makes an expression vary, in words."""
+        if isinstance(node, IRCall) and node.function in GROUP_REDUCTIONS:
+            return
+        if isinstance(node, IRName) and node.name in self._varying:
+            yield node.name.split(".", maxsplit=1)[0]
+        elif isinstance(node, IRGroupIndex) and node.kind == "thread":
+            yield "tack.thread_id()"
+        elif isinstance(node, IRArrayLoad) and node.array in self._changing:
+            yield f"an element of {node.array.split('.', maxsplit=1)[0]}"
+        elif isinstance(node, IRActive):
+            yield "the end of the loop"
+        for below in nodes_below(node):
+            yield from self._reasons(below)
+
+    def _block(
+        self, body: Sequence[Statement], cause: Cause | None, loop: Cause | None
+    ) -> Cause | None:
+        """Walks statements; gives the cause by which some iterations may have left them early."""
+        left: Cause | None = None
+        for statement in body:
+            left = self._statement(statement, cause or left, loop) or left
+        return left
+
+    def _statement(self, node: Statement, cause: Cause | None, loop: Cause | None) -> Cause | None:
+        if isinstance(node, IRBreak | IRContinue):
+            if cause is not None and loop is not None and isinstance(node, IRBreak):
+                self._broken.setdefault(id(loop), cause)
+            return cause
+        if isinstance(node, IRIf):
+            inner = cause or (node if self.varies(node.condition) else None)
+            one = self._block(node.then_body, inner, loop)
+            return self._block(node.else_body, inner, loop) or one
+        if isinstance(node, IRWhile | IRSequentialFor):
+            differs = any(self.varies(head) for head in heads(node))
+            inner = cause or (node if differs else self._broken.get(id(node)))
+            if isinstance(node, IRSequentialFor) and inner is not None:
+                self._varying.add(node.var)
+            self._block(node.body, inner, node)
+            return None
+        if isinstance(node, IRBarrier) or reduction(node):
+            self._meet(node, cause)
+        name = set_name(node)
+        if name is not None and (
+            cause is not None or isinstance(node, IRAtomic) or any(map(self.varies, heads(node)))
+        ):
+            self._varying.add(name)
+        return None
+
+    def _meet(self, node: Statement, cause: Cause | None) -> None:
+        """A place that all iterations of a group come to."""
+        if cause is None or not self._final:
+            return
+        name = "barrier"
+        if isinstance(node, IRAssign) and isinstance(node.value, IRCall):
+            name = node.value.function
+        raise self._refusal(node, f"tack.{name}()", cause)
+
+    def _refusal(self, node: Statement, what: str, cause: Cause) -> CompileError:
+        positions = self._function.positions
+        place, word = positions.get(cause), _WORDS[type(cause)]
+        where = f"the {word!r}" + (f" in line {place.line}" if place is not None else "")
+        reasons = list(dict.fromkeys(why for head in heads(cause) for why in self._reasons(head)))
+        why = f", which depends on {' and '.join(reasons)}" if reasons else ""
+        return positions.refuse(
+            node,
+            f"every iteration of a group comes to {what}, and {where}{why}, is not the same for "
+            "all of them; move it out, or decide by what they have in common (scalars, shapes, "
+            "group_id, tack.block_max)",
+        )
+
+
+def heads(node: Statement) -> list[Expression]:
+    """The expressions of a statement."""
+    return [child for child in nodes_below(node) if isinstance(child, Expression)]
+
+
+def reduction(node: Statement) -> str | None:
+    """The builtin by which an assignment combines a value of all iterations of a group, or None."""
+    if not isinstance(node, IRAssign) or not isinstance(node.value, IRCall):
+        return None
+    return node.value.function if node.value.function in GROUP_REDUCTIONS else None

@@ -1,0 +1,91 @@
+"""Wrong uses of workgroups, for `refusal_cases`."""
+
+from __future__ import annotations
+
+__all__ = ["APART"]
+
+
+def _body(statements: str, group: object = 8, parameters: str = "x, y") -> str:
+    lines = "\n".join(f"            {line}" for line in statements.splitlines())
+    return (
+        f"\n    @tack.kernel(group={group})\n    def kernel({parameters}):\n"
+        f"        for i in range(x.shape[0]):\n{lines}\n"
+    )
+
+
+_SAME = "is not the same for all of them"
+
+_ONE = "f32[:], i64[:]"
+
+_DIVERGENT = {
+    "if x[i] > 1:\n  tack.barrier()": "the 'if' in line 6, which depends on i,",
+    "if tack.thread_id() == 0:\n  tack.barrier()": "depends on tack.thread_id(),",
+    "if y[0] == 0:\n  tack.barrier()\ny[i] = 2": "depends on an element of y,",
+    "a = i + 1\nif y[0] == 0 and a > 3:\n  tack.barrier()": "depends on a,",
+    "for k in range(y[i]):\n  tack.barrier()": "the 'for' in line 6, which depends on i,",
+    "k = 0\nwhile k < i:\n  k += 1\n  tack.barrier()": "the 'while' in line 7",
+    "if x[i] > 1:\n  continue\ntack.barrier()": _SAME,
+    "for k in range(3):\n  if x[i] > k:\n    break\n  tack.barrier()": _SAME,
+    "for k in range(3):\n  tack.barrier()\n  if x[i] > k:\n    break": _SAME,
+    "for k in range(3):\n  if x[i] > k:\n    continue\n  tack.barrier()": _SAME,
+    "b = 0\nif i == 2:\n  b = 1\nif b == 1:\n  tack.barrier()": "depends on b,",
+    "b = 0\nfor k in range(y[i]):\n  b = k\nif b == 1:\n  tack.barrier()": "depends on b,",
+    "own = tack.local_array(tack.i32, 2)\nif own[0] == 0:\n  tack.barrier()": "element of own,",
+    "s = tack.shared(tack.i32, 2)\ns[0] = 1\nif s[0] == 0:\n  tack.barrier()": "element of s,",
+    "b = tack.atomic_add(y, 0, 1)\nif b == 0:\n  tack.barrier()": "depends on b,",
+    "if i > 3:\n  y[0] = tack.block_sum(i)": "comes to tack.block_sum(), and",
+    "y[0] = tack.block_max(i) if i > 3 else 0": "comes to tack.block_max(), and",
+    "if i > 3 and tack.block_min(i) > 0:\n  y[i] = 0": "comes to tack.block_min(), and",
+}
+
+APART: dict[str, tuple[str, str]] = {
+    **{_body(statements): (_ONE, words) for statements, words in _DIVERGENT.items()},
+    _body("tack.barrier()", group=(4, 4)): (
+        _ONE,
+        "1 index and group=(4, 4) has 2 sizes; write one for each, as in group=16",
+    ),
+    _body("tack.barrier(1)"): (_ONE, "tack.barrier() takes no arguments"),
+    _body("y[i] = tack.barrier()"): (_ONE, "is a statement of its own; it gives no value"),
+    _body("y[i] = tack.thread_id(1)"): (_ONE, "that of an index of the parallel loop"),
+    _body("y[i] = tack.thread_id(i)"): (_ONE, "a literal of 0"),
+    _body("y[i] = tack.group_size(0, 0)"): (_ONE, "takes one axis, or nothing"),
+    _body("y[i] = tack.group_size(of=0)"): (_ONE, "takes one axis, or nothing"),
+    _body("y[i] = tack.block_sum(i, i)"): (_ONE, "takes one number"),
+    _body("y[i] = tack.block_sum(tack.f32x2(1.0, 2.0))"): (_ONE, "a number is needed here"),
+    _body("y[i] = 1 + tack.shared(tack.f32, 3)"): (_ONE, "made by a statement"),
+    _body("y[i] = 1 + tack.shared_like(x)"): (_ONE, "made by a statement"),
+    _body("s = tack.shared(tack.f32, i)"): (_ONE, "known while compiling"),
+    _body("s = tack.shared(tack.f32)"): (_ONE, "tack.shared takes a dtype and a shape"),
+    _body("s = tack.shared_like()"): (_ONE, "tack.shared_like takes an array"),
+    _body("s = tack.shared_like(x)"): (_ONE, "pin the extents of 'x'"),
+    _body("s = t = tack.shared(tack.f32, 3)"): (_ONE, "a shared array gets one name"),
+    _body("y = tack.shared(tack.f32, 3)"): (_ONE, "names a shared array, and something else too"),
+    """
+    @tack.kernel(group=8)
+    def kernel(x, y):
+        s = tack.shared(tack.f32, 3)
+        for i in range(x.shape[0]):
+            y[i] = 1
+    """: (_ONE, "a shared array belongs to a group; make it inside the parallel loop"),
+    """
+    @tack.kernel(group=(4, 4))
+    def kernel(x, y):
+        for i, j in tack.ndrange(x.shape[0], x.shape[0]):
+            y[i] = tack.group_id()
+    """: (_ONE, "this kernel has groups along 2 axes; say which one, as in tack.group_id(0)"),
+    **{
+        f"""
+    @tack.kernel
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            {statement}
+    """: (_ONE, "is for kernels with groups; write @tack.kernel(group=256)")
+        for statement in (
+            "tack.barrier()",
+            "y[i] = tack.thread_id()",
+            "y[i] = tack.block_max(i)",
+            "s = tack.shared(tack.f32, 3)",
+        )
+    },
+}
+"""Modules whose ``kernel`` is refused -> its signature, and words of the error."""
