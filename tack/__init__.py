@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what type checkers see of the table below
     from tack.lang.definition import constant as constant
     from tack.lang.definition import func as func
     from tack.lang.elementary import *
+    from tack.lang.fragments import *
     from tack.lang.groups import *
     from tack.lang.template import device_class as device_class
     from tack.lang.template_objects import classify_template_attrs as classify_template_attrs
@@ -122,6 +123,15 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
         "sinh",
         "tan",
         "tanh",
+    ),
+    "tack.lang.fragments": (
+        "fragment_a",
+        "fragment_b",
+        "fragment_c",
+        "mma",
+        "store_fragment",
+        "warp_id",
+        "warp_size",
     ),
     "tack.lang.groups": (
         "barrier",

@@ -18,6 +18,7 @@ from tack.model.errors import TOO_DEEP, CompileError, UnsupportedError
 from tack.model.keys import digest, source_key
 from tack.model.launch import MAX_SLOTS, Launch
 from tack.model.variant import Variant
+from tack.passes.fragments import Warps
 from tack.passes.host import host_program
 from tack.passes.pack import Layout, pack
 from tack.render.names import ascii_identifier
@@ -47,15 +48,17 @@ def prepared(variant: Variant, renderer: Renderer) -> IRFunction:
     Raises as `generate` does.
     """
     with _depth_refused(variant.kernel.name):
-        return _prepared(variant, renderer.supported_ops)
+        return _prepared(variant, renderer)
 
 
-def _prepared(variant: Variant, supported: frozenset[str]) -> IRFunction:
+def _prepared(variant: Variant, renderer: Renderer) -> IRFunction:
     from tack.lang.lower import lower_kernel
     from tack.passes.pipeline import prepare
 
     definition = cast("KernelDefinition", variant.kernel)
-    return prepare(lower_kernel(definition, variant.signature), supported)
+    warps = Warps(str(variant.target), renderer.tensor_cores)
+    function = lower_kernel(definition, variant.signature)
+    return prepare(function, renderer.supported_ops, warps)
 
 
 @contextmanager
@@ -69,7 +72,7 @@ def _depth_refused(kernel: str) -> Iterator[None]:
 
 def _generate(variant: Variant, renderer: Renderer) -> Source:
     definition = cast("KernelDefinition", variant.kernel)
-    function = _prepared(variant, renderer.supported_ops)
+    function = _prepared(variant, renderer)
     _refuse_missing(function, variant, renderer)
     _check_workgroup(function, variant, renderer)
     layout = pack(function, every_loop=renderer.has_local)

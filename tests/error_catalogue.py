@@ -51,6 +51,8 @@ _CHAPTERS = {
     "lang/lower_templates.py": "Templates",
     "lang/lower_arrays.py": "Arrays",
     "lang/lower_groups.py": "Workgroups",
+    "lang/lower_fragments.py": "Fragments",
+    "passes/fragments.py": "Places of fragments",
     "passes/uniformity.py": "Barriers",
     "lang/lower_base.py": "Vectors where a number is needed",
     "lang/lower_vectors.py": "Vectors and matrices",

@@ -38,8 +38,77 @@ _DIVERGENT = {
     "if i > 3 and tack.block_min(i) > 0:\n  y[i] = 0": "comes to tack.block_min(), and",
 }
 
+_HALVES = "f16[:, :], f32[:, :]"
+_MADE = (
+    "a = tack.fragment_a(x, 0, 0)\nb = tack.fragment_b(x, 0, 0)\nc = tack.fragment_c(tack.f32)\n"
+)
+
+_FRAGMENTS = {
+    "a = b = tack.fragment_a(x, 0, 0)": "a fragment gets one name",
+    "x = tack.fragment_a(x, 0, 0)": "names a fragment, and something else too",
+    "a = tack.fragment_a(x, 0)": "tack.fragment_a takes an array of two dimensions, a row and",
+    "a = tack.fragment_b(i, 0, 0)": "tack.fragment_b takes an array of two dimensions, a row and",
+    "a = tack.fragment_a(y, 0, 0)": "takes an array of f16 or bf16, and this is f32",
+    "c = tack.fragment_c(tack.f64)": "an accumulator is made by tack.fragment_c(tack.f32)",
+    "y[0, 0] = tack.fragment_c(tack.f32)": "a fragment gets one name",
+    "y[0, 0] = 1 + tack.fragment_c(tack.f32)": "a fragment is made by a statement",
+    "y[0, 0] = tack.mma(1, 2, 3)": "is a statement of its own; it gives no value",
+    _MADE + "y[0, 0] = c": "the fragment 'c' has no value of its own; give it to tack.mma",
+    _MADE + "y[0, 0] = c[0]": "has no value of its own",
+    _MADE + "tack.mma(c, b, a)": "takes a fragment here that tack.fragment_a(array, row,",
+    _MADE + "tack.mma(c, a, c)": "takes a fragment here that tack.fragment_b(array, row,",
+    _MADE + "tack.mma(1, a, b)": "takes a fragment here that tack.fragment_c(tack.f32) made",
+    _MADE + "tack.mma(c, a)": "takes a fragment here that tack.fragment_b",
+    _MADE + "tack.mma(c, a, b, c)": "tack.mma takes three fragments, as in tack.mma(c, a, b)",
+    _MADE + "tack.store_fragment(c, i, 0, 0)": "tack.store_fragment takes an array of two",
+    "if x.shape[0] > 3:\n  c = tack.fragment_c(tack.f32)\ntack.store_fragment(c, y, 0, 0)": (
+        "'c' may have no value here; make it on every path before"
+    ),
+    "a = tack.fragment_a(x, i, 0)": "the same row and column, and this depends on i;",
+    "a = tack.fragment_b(x, 0, tack.thread_id() + 1)": "this depends on tack.thread_id();",
+    "c = tack.fragment_c(tack.f32)\ntack.store_fragment(c, y, int(y[0, 0]), 0)": (
+        "this depends on an element of y;"
+    ),
+    "r = 0\nif tack.warp_id() > 0:\n  r = 16\na = tack.fragment_a(x, r, 0)": (
+        "worked out where all iterations of a group come"
+    ),
+    "if i > 3:\n  a = tack.fragment_a(x, 0, 0)": "comes to tack.fragment_a(), and",
+    "if i > 3:\n  b = tack.fragment_b(x, 0, 0)": "comes to tack.fragment_b(), and",
+    _MADE + "if i > 3:\n  tack.mma(c, a, b)": "comes to tack.mma(), and",
+    _MADE + "if i > 3:\n  tack.store_fragment(c, y, 0, 0)": "comes to tack.store_fragment(), and",
+    "y[0, 0] = tack.warp_id(0)": "tack.warp_id() takes no arguments",
+}
+
 APART: dict[str, tuple[str, str]] = {
     **{_body(statements): (_ONE, words) for statements, words in _DIVERGENT.items()},
+    **{_body(text, 32): (_HALVES, words) for text, words in _FRAGMENTS.items()},
+    _body(
+        "a = tack.fragment_a(x, 0, 0)\nb = tack.fragment_b(z, 0, 0)\n"
+        "c = tack.fragment_c(tack.f32)\ntack.mma(c, a, b)",
+        32,
+        "x, y, z",
+    ): (
+        "f16[:, :], f32[:, :], bf16[:, :]",
+        "tack.mma takes operands of one type, and these are f16 and bf16",
+    ),
+    _body("c = tack.fragment_c(tack.f32)\ntack.store_fragment(c, y, 0, 0)", 32): (
+        "f16[:, :], i32[:, :]",
+        "takes an array of floats, and this is i32",
+    ),
+    """
+    @tack.kernel(group=(1, 32))
+    def kernel(x, y):
+        for i, j in tack.ndrange(x.shape[0], x.shape[1]):
+            c = tack.fragment_c(tack.f32)
+            tack.store_fragment(c, y, 0, 0)
+    """: (_HALVES, "fragments are for kernels whose parallel loop has one index"),
+    """
+    @tack.kernel(group=32)
+    def kernel(x, y):
+        c = tack.fragment_c(tack.f32)
+        for i in range(x.shape[0]):
+            tack.store_fragment(c, y, 0, 0)
+    """: (_HALVES, "a fragment belongs to a warp; make it in the parallel loop"),
     _body("tack.barrier()", group=(4, 4)): (
         _ONE,
         "1 index and group=(4, 4) has 2 sizes; write one for each, as in group=16",

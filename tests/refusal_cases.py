@@ -44,7 +44,8 @@ class Case:
 
 def refused(module: ModuleType, signature: str) -> CompileError:
     """The error that refuses the module's kernel."""
-    target = Target("cpu", "x86-64-v3")
+    has_groups = bool(module.kernel.definition.options.group)
+    target = Target("cuda", "sm_90") if has_groups else Target("cpu", "x86-64-v3")
     if hasattr(module, "given"):
         given = call_signature(module.kernel.definition, module.given())
     else:

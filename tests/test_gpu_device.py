@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from corpus import CORPUS
 from generator import load_module
@@ -11,8 +12,11 @@ from gpu_device import OnDevice, architecture
 from gpu_twins import disagreements, memory_after
 from harness import differences
 from test_gpu_text import generated
+from test_tensor_cores import EXAMPLE, PRODUCT, source
 from test_workgroups import expected, pairs
+from twins import Pair
 
+from tack.model.dtypes import DTYPES, numpy_name
 from tack.model.targets import Target
 
 pytestmark = pytest.mark.gpu
@@ -42,3 +46,23 @@ def test_group_kernels_have_the_bits_of_plain_python(tmp_path: Path) -> None:
             if differ:
                 found.append(f"{case.name}:\n{differ}")
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_products_by_tensor_cores_are_those_of_numpy(dtype: str, tmp_path: Path) -> None:
+    """Of small integers, whose products and sums every order gives exactly."""
+    target = Target("cuda", architecture())
+    kernel = load_module(EXAMPLE.read_text(encoding="utf-8"), tmp_path).tensor_product
+    text = source(kernel, PRODUCT.format(dtype), target)
+    numpy = np.dtype(numpy_name(DTYPES[dtype]))
+    for rows, depth, columns in ((32, 16, 32), (96, 48, 160), (64, 0, 32)):
+        random = np.random.default_rng(rows)
+        a, b = (
+            random.integers(-8, 9, shape).astype(numpy)
+            for shape in ((rows, depth), (depth, columns))
+        )
+        made = [a, b, np.full((rows, columns), 7, np.float32)]
+        pair = Pair(kernel, PRODUCT.format(dtype), lambda made=made: [each.copy() for each in made])
+        library = OnDevice([text], tmp_path / "unit")
+        result = memory_after(pair, text, library, noalias=False)[2]
+        np.testing.assert_array_equal(result, a.astype(np.float32) @ b.astype(np.float32))

@@ -111,6 +111,31 @@ def test_shared_static_is_what_the_launcher_need_not_give() -> None:
     assert generated_for_cuda(shared_static=399).launch.shared == 400
 
 
+def test_tensor_cores_are_what_products_are_made_of() -> None:
+    @tack.kernel(group=32)
+    def product(a: tack.Array, out: tack.Array) -> None:
+        for _ in range(tack.warp_size()):
+            left = tack.fragment_a(a, 0, 0)
+            right = tack.fragment_b(a, 0, 0)
+            total = tack.fragment_c(tack.f32)
+            tack.mma(total, left, right)
+            tack.store_fragment(total, out, 0, 0)
+
+    target = Target("cuda", "sm_90")
+    variant = Variant(product.definition, Signature.parse("f16[:, :], f32[:, :]"), target)
+    renderer = renderer_for(target)
+    (half, _) = renderer.tensor_cores
+    renamed = replace(half, operand="f16", lanes=16, a=half.b, b=half.a)
+    first, second = (
+        generate(variant, replace(renderer, tensor_cores=(core,))) for core in (half, renamed)
+    )
+    assert "tack_mma_f16_f32(" in first.text
+    assert first.text != second.text
+    assert first.launch.host != second.launch.host
+    with pytest.raises(UnsupportedError, match="has no tensor cores"):
+        generate(variant, replace(renderer, tensor_cores=()))
+
+
 def test_unaligned_arrays_are_left_to_the_launcher_where_there_are_none() -> None:
     assert generated().launch.aligned == (1,)  # an atomic needs it
     assert generated(unaligned=False).launch.aligned == (0, 1)

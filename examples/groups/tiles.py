@@ -1,4 +1,4 @@
-"""Kernels whose iterations work together in groups: sums, a histogram, and a product by tiles.
+"""Kernels whose iterations work together in groups: sums, a histogram, and products.
 
 Prints one of them as CUDA C++, which needs neither a GPU nor a compiler:
 
@@ -48,6 +48,32 @@ def product(a, b, out):
             tack.barrier()
         if i < n and j < m:
             out[i, j] = total
+
+
+@tack.kernel(group=128)
+def tensor_product(a, b, out):
+    """The product of matrices of f16 or bf16, whose extents are multiples of 32."""
+    columns = out.shape[1] // 32
+    for _ in range(out.shape[0] // 32 * columns * tack.warp_size()):
+        tile = tack.group_id() * (tack.group_size() // tack.warp_size()) + tack.warp_id()
+        row, column = tile // columns * 32, tile % columns * 32
+        c00 = tack.fragment_c(tack.f32)
+        c01 = tack.fragment_c(tack.f32)
+        c10 = tack.fragment_c(tack.f32)
+        c11 = tack.fragment_c(tack.f32)
+        for k in range(0, a.shape[1], 16):
+            a0 = tack.fragment_a(a, row, k)
+            a1 = tack.fragment_a(a, row + 16, k)
+            b0 = tack.fragment_b(b, k, column)
+            b1 = tack.fragment_b(b, k, column + 16)
+            tack.mma(c00, a0, b0)
+            tack.mma(c01, a0, b1)
+            tack.mma(c10, a1, b0)
+            tack.mma(c11, a1, b1)
+        tack.store_fragment(c00, out, row, column)
+        tack.store_fragment(c01, out, row, column + 16)
+        tack.store_fragment(c10, out, row + 16, column)
+        tack.store_fragment(c11, out, row + 16, column + 16)
 
 
 if __name__ == "__main__":

@@ -51,11 +51,14 @@ __all__ = [
     "IRConstant",
     "IRContinue",
     "IRDimSize",
+    "IRFragmentLoad",
+    "IRFragmentStore",
     "IRFunction",
     "IRGroupIndex",
     "IRIf",
     "IRIfExp",
     "IRLocalArray",
+    "IRMma",
     "IRModule",
     "IRName",
     "IRNode",
@@ -65,6 +68,7 @@ __all__ = [
     "IRStride",
     "IRTripCount",
     "IRUnaryOp",
+    "IRWarpSize",
     "IRWhile",
     "LocalArray",
     "Statement",
@@ -327,7 +331,8 @@ class IRGroupIndex(Expression):
     """Where an iteration stands along an axis of the parallel loop, an i64.
 
     ``kind`` is ``"thread"``, the number of the iteration in its group, or ``"group"``, the number
-    of the group. Axes count as the indices of the loop do.
+    of the group. Axes count as the indices of the loop do. Until ``groups`` it may be ``"warp"``,
+    the number of the warp in the group, along axis 0.
     """
 
     kind: str
@@ -339,8 +344,17 @@ class IRGroupIndex(Expression):
 class IRActive(Expression):
     """Whether this is an iteration of the parallel loop, and no lane of a group beyond its end.
 
-    Made by ``groups``, from which on the body is run by every lane of a group.
+    Made by ``groups``, from which on the body is run by every lane of a group. Of a ``whole_warp``:
+    whether any of its lanes is one, in a kernel with one index.
     """
+
+    dtype: DType | None = None
+    whole_warp: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class IRWarpSize(Expression):
+    """How many lanes a warp has, an i64; ``groups`` makes it the number that the target has."""
 
     dtype: DType | None = None
 
@@ -395,6 +409,40 @@ class IRAtomic(Statement):
 @dataclass(slots=True, eq=False)
 class IRBarrier(Statement):
     """No iteration of a group goes on before all have come here; each sees what all have stored."""
+
+
+@dataclass(slots=True, eq=False)
+class IRFragmentLoad(Statement):
+    """Makes a fragment, and fills it from the 16 x 16 elements of ``array`` from ``indices`` on.
+
+    Until ``groups``, which knows who holds which element.
+    """
+
+    fragment: str
+    array: str
+    indices: list[Expression]
+
+
+@dataclass(slots=True, eq=False)
+class IRFragmentStore(Statement):
+    """Stores a fragment to the 16 x 16 elements of ``array`` from ``indices`` on; as a load."""
+
+    fragment: str
+    array: str
+    indices: list[Expression]
+
+
+@dataclass(slots=True, eq=False)
+class IRMma(Statement):
+    """``c += a @ b`` of fragments, by every lane of a warp.
+
+    ``function`` is the `TensorCore`'s name, from ``groups`` on.
+    """
+
+    c: str
+    a: str
+    b: str
+    function: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -496,12 +544,14 @@ class LocalArray:
     """An array of one iteration, or ``shared`` by those of a group; contiguous.
 
     One of an iteration is made, all zeros, by an `IRLocalArray`; a shared one is there from the
-    beginning, and holds nothing in particular until something is stored.
+    beginning, and holds nothing in particular until something is stored. A ``fragment`` is the part
+    of one that a lane holds: of the operand ``"a"`` or ``"b"`` of a product, or of its result.
     """
 
     dtype: DType
     dims: tuple[int, ...]
     shared: bool = False
+    fragment: str = ""
 
     @property
     def is_strided(self) -> bool:
@@ -572,6 +622,7 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRStride: (),
     IRGroupIndex: (),
     IRActive: (),
+    IRWarpSize: (),
     IRArrayLoad: (("indices", "exprs"),),
     IRTripCount: (("start", "expr"), ("end", "expr"), ("step", "expr")),
     IRAssign: (("value", "expr"),),
@@ -579,6 +630,9 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRAtomic: (("indices", "exprs"), ("compare", "optional_expr"), ("value", "expr")),
     IRLocalArray: (),
     IRBarrier: (),
+    IRFragmentLoad: (("indices", "exprs"),),
+    IRFragmentStore: (("indices", "exprs"),),
+    IRMma: (),
     IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),
     IRWhile: (("condition", "expr"), ("body", "stmts")),
     IRSequentialFor: (

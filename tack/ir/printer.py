@@ -25,11 +25,14 @@ from tack.ir.nodes import (
     IRConstant,
     IRContinue,
     IRDimSize,
+    IRFragmentLoad,
+    IRFragmentStore,
     IRFunction,
     IRGroupIndex,
     IRIf,
     IRIfExp,
     IRLocalArray,
+    IRMma,
     IRModule,
     IRName,
     IRNode,
@@ -39,6 +42,7 @@ from tack.ir.nodes import (
     IRStride,
     IRTripCount,
     IRUnaryOp,
+    IRWarpSize,
     IRWhile,
 )
 
@@ -125,8 +129,12 @@ def _group_index(node: IRGroupIndex) -> Iterator[str]:
     yield f"{node.kind}_id({node.axis})"
 
 
-def _active(_: IRNode) -> Iterator[str]:
-    yield "active"
+def _active(node: IRActive) -> Iterator[str]:
+    yield "warp_active" if node.whole_warp else "active"
+
+
+def _warp_size(_: IRNode) -> Iterator[str]:
+    yield "warp_size()"
 
 
 def _trip_count(node: IRTripCount) -> Iterator[str]:
@@ -150,6 +158,18 @@ def _atomic(node: IRAtomic) -> Iterator[str]:
     operands = [node.value] if node.compare is None else [node.compare, node.value]
     element = f"{node.array}[{_list(node.indices)}]"
     yield f"{node.target} = atomic_{node.op}({element}, {_list(operands)})"
+
+
+def _fragment_load(node: IRFragmentLoad) -> Iterator[str]:
+    yield f"{node.fragment} = fragment of {node.array}[{_list(node.indices)}]"
+
+
+def _fragment_store(node: IRFragmentStore) -> Iterator[str]:
+    yield f"{node.array}[{_list(node.indices)}] = fragment {node.fragment}"
+
+
+def _mma(node: IRMma) -> Iterator[str]:
+    yield f"{node.function or 'mma'}({node.c}, {node.a}, {node.b})"
 
 
 def _barrier(_: IRNode) -> Iterator[str]:
@@ -226,12 +246,16 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRArrayLoad: _load,
     IRGroupIndex: _group_index,
     IRActive: _active,
+    IRWarpSize: _warp_size,
     IRTripCount: _trip_count,
     IRAssign: _assign,
     IRArrayStore: _store,
     IRAtomic: _atomic,
     IRLocalArray: _local_array,
     IRBarrier: _barrier,
+    IRFragmentLoad: _fragment_load,
+    IRFragmentStore: _fragment_store,
+    IRMma: _mma,
     IRIf: _branch,
     IRWhile: _while,
     IRSequentialFor: _for,

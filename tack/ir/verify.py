@@ -34,9 +34,12 @@ from tack.ir.nodes import (
     IRCompare,
     IRConstant,
     IRDimSize,
+    IRFragmentLoad,
+    IRFragmentStore,
     IRFunction,
     IRGroupIndex,
     IRLocalArray,
+    IRMma,
     IRName,
     IRNode,
     IRParallelFor,
@@ -45,6 +48,7 @@ from tack.ir.nodes import (
     IRStride,
     IRTripCount,
     IRUnaryOp,
+    IRWarpSize,
     IRWhile,
     Statement,
 )
@@ -397,9 +401,35 @@ def _check_call(verifier: _Verifier, node: IRCall) -> str | None:
 
 def _check_group_index(verifier: _Verifier, node: IRGroupIndex) -> str | None:
     axes = len(verifier.function.workgroup)
-    if node.kind not in ("thread", "group") or not 0 <= node.axis < axes:
+    kinds = ("thread", "group") if verifier.reached("optimized") else ("thread", "group", "warp")
+    if node.kind not in kinds or not 0 <= node.axis < axes:
         return f"no {node.kind} along axis {node.axis} of {axes}"
     return None
+
+
+def _check_fragment(verifier: _Verifier, node: IRFragmentLoad | IRFragmentStore) -> str | None:
+    if verifier.reached("optimized"):
+        return "a fragment is left that no lane has a part of"
+    param, own = verifier.arrays.get(node.array), verifier.function.local_arrays.get(node.fragment)
+    if own is None or not own.fragment:
+        return f"{node.fragment!r} is no fragment"
+    if param is None or param.dims is None or len(param.dims) != len(node.indices):
+        return f"{node.array!r} is no array of {len(node.indices)} dimensions"
+    return None
+
+
+def _check_mma(verifier: _Verifier, node: IRMma) -> str | None:
+    for role, name in zip("cab", (node.c, node.a, node.b), strict=True):
+        array = verifier.function.local_arrays.get(name)
+        if array is None or array.fragment != role:
+            return f"{name!r} is no fragment {role}"
+    if verifier.reached("optimized") and not node.function:
+        return "a product of fragments that no target has been asked about"
+    return None
+
+
+def _check_warp_size(verifier: _Verifier, _: IRWarpSize) -> str | None:
+    return "the size of a warp is left" if verifier.reached("optimized") else None
 
 
 def _check_lanes(verifier: _Verifier, _: IRBarrier | IRActive) -> str | None:
@@ -481,5 +511,9 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRConstant: _check_constant,
     IRGroupIndex: _check_group_index,
     IRBarrier: _check_lanes,
+    IRFragmentLoad: _check_fragment,
+    IRFragmentStore: _check_fragment,
+    IRMma: _check_mma,
+    IRWarpSize: _check_warp_size,
     IRActive: _check_lanes,
 }

@@ -26,7 +26,8 @@ __all__ = [
 ]
 
 
-def _refuse(name: str) -> NoReturn:
+def run_in_turn(name: str) -> NoReturn:
+    """Says that a function is for kernels with workgroups, for it to raise nothing else."""
     raise RuntimeError(
         f"tack.{name}() is about iterations that run at the same time, and in plain Python they "
         "run one after the other; call the kernel"
@@ -54,7 +55,7 @@ def barrier() -> None:
     some of them take and others do not. Lanes beyond the end of the parallel loop, which fill up
     the last group, take part in barriers and in nothing else.
     """
-    _refuse("barrier")
+    run_in_turn("barrier")
 
 
 def thread_id(axis: int | None = None) -> int:  # noqa: ARG001
@@ -62,17 +63,17 @@ def thread_id(axis: int | None = None) -> int:  # noqa: ARG001
 
     Without an axis it counts through the whole group, the last index fastest.
     """
-    _refuse("thread_id")
+    run_in_turn("thread_id")
 
 
 def group_id(axis: int | None = None) -> int:  # noqa: ARG001
     """The number of this iteration's group along an axis; a loop of one index needs no axis."""
-    _refuse("group_id")
+    run_in_turn("group_id")
 
 
 def group_size(axis: int | None = None) -> int:  # noqa: ARG001
     """How many iterations a group has along an axis, or in all; known while compiling."""
-    _refuse("group_size")
+    run_in_turn("group_size")
 
 
 def block_sum(x: Any) -> Any:  # noqa: ARG001
@@ -82,14 +83,14 @@ def block_sum(x: Any) -> Any:  # noqa: ARG001
     and so on; groups are filled up to a power of two with -0.0, which changes no sum. So the result
     does not depend on the target.
     """
-    _refuse("block_sum")
+    run_in_turn("block_sum")
 
 
 def block_min(x: Any) -> Any:  # noqa: ARG001
     """The least ``x`` of the group's iterations, as ``min`` chooses it, for each of them."""
-    _refuse("block_min")
+    run_in_turn("block_min")
 
 
 def block_max(x: Any) -> Any:  # noqa: ARG001
     """The greatest ``x`` of the group's iterations, as ``max`` chooses it, for each of them."""
-    _refuse("block_max")
+    run_in_turn("block_max")

@@ -136,7 +136,7 @@ class ArrayLowering(PlaceLowering):
         target = node.targets[0]
         if len(node.targets) != 1 or not isinstance(target, ast.Name):
             raise self.refuse(node, f"a {kind} array gets one name")
-        self._check_name(target, kind)
+        self.check_name(target, f"a {kind} array")
         if self.prologue is not None and not self.loop_entered:
             whose = "a group" if is_shared else "an iteration"
             raise self.refuse(
@@ -164,7 +164,7 @@ class ArrayLowering(PlaceLowering):
         """The IR name of a local of the frame; inlined functions get names of their own."""
         return f"{name}{self.frame.suffix}"
 
-    def _check_name(self, target: ast.Name, kind: str) -> None:
+    def check_name(self, target: ast.Name, kind: str) -> None:
         """A name is one array for good: nothing would copy one array into another."""
         node = self.frame.definition.source.node
         bindings = [
@@ -176,7 +176,7 @@ class ArrayLowering(PlaceLowering):
         ]
         if len(bindings) > 1 or target.id in self.frame.definition.parameters:
             raise self.refuse(
-                target, f"{target.id!r} names a {kind} array, and something else too; use two names"
+                target, f"{target.id!r} names {kind}, and something else too; use two names"
             )
 
     def _named(self, call: ast.Call, spoken: str) -> tuple[ArraySpec, tuple[int, ...]]:

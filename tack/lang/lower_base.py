@@ -19,6 +19,7 @@ from tack.ir.nodes import (
     IRBarrier,
     IRCall,
     IRConstant,
+    IRFragmentStore,
     IRName,
     IRNode,
     LocalArray,
@@ -35,6 +36,7 @@ from tack.model.vectors import component_names
 
 __all__ = [
     "ArrayParameter",
+    "FragmentMeaning",
     "Frame",
     "Loop",
     "LoweringBase",
@@ -97,7 +99,24 @@ class VectorAttribute:
     array: ArrayParameter
 
 
-Meaning = str | ArrayParameter | IRConstant | VectorMeaning | VectorAttribute | TemplateNode
+@dataclass(frozen=True, slots=True)
+class FragmentMeaning:
+    """A fragment of a product by tensor cores: its IR name, which operand it is, and its type."""
+
+    name: str
+    role: str
+    dtype: DType
+
+
+Meaning = (
+    str
+    | ArrayParameter
+    | IRConstant
+    | VectorMeaning
+    | VectorAttribute
+    | TemplateNode
+    | FragmentMeaning
+)
 """What a local name of a frame stands for: an IR name, an array, a literal argument, a template, or
 several of those for the components of a vector."""
 
@@ -313,7 +332,7 @@ class LoweringBase:
 def contains_store(node: IRNode) -> bool:
     """Whether anything in ``node`` stores to an array, or shows what others have stored."""
     return any(
-        isinstance(inner, IRArrayStore | IRAtomic | IRBarrier)
+        isinstance(inner, IRArrayStore | IRAtomic | IRBarrier | IRFragmentStore)
         or (isinstance(inner, IRCall) and inner.function in GROUP_REDUCTIONS)
         for inner in walk_ir(node)
     )

@@ -20,12 +20,13 @@ from tack.ir.nodes import (
     IRConstant,
     IRName,
 )
-from tack.lang import atomics, elementary, groups
+from tack.lang import atomics, elementary, fragments, groups
 from tack.lang import builtins as language
 from tack.lang.bindings import MISSING, dotted_name
 from tack.lang.definition import KernelDefinition, constant
 from tack.lang.lower_base import ArrayParameter
-from tack.lang.lower_groups import GROUP_FUNCTIONS, GroupLowering
+from tack.lang.lower_fragments import FragmentLowering
+from tack.lang.lower_groups import GROUP_FUNCTIONS
 from tack.lang.lower_vectors import VECTOR_FUNCTIONS
 from tack.lang.vectors import (
     Value,
@@ -81,6 +82,14 @@ _ADVICE: Final[dict[Any, str]] = {
     language.local_array_like: (
         "a local array is made by a statement: name = tack.local_array_like(...)"
     ),
+    **{
+        maker: f"a fragment is made by a statement: name = tack.{maker.__name__}(...)"
+        for maker in (fragments.fragment_a, fragments.fragment_b, fragments.fragment_c)
+    },
+    **{
+        statement: f"tack.{statement.__name__}() is a statement of its own; it gives no value"
+        for statement in (fragments.mma, fragments.store_fragment)
+    },
     groups.shared: "a shared array is made by a statement: name = tack.shared(...)",
     groups.shared_like: "a shared array is made by a statement: name = tack.shared_like(...)",
     constant: (
@@ -128,7 +137,7 @@ _OF_NUMPY: Final = {
 """Function of NumPy -> what a kernel writes for it."""
 
 
-class CallLowering(GroupLowering):
+class CallLowering(FragmentLowering):
     """Lowers calls."""
 
     def _lower_Call(self, node: ast.Call) -> Value:

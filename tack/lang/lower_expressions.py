@@ -11,7 +11,13 @@ from tack.ir.nodes import (
     IRConstant,
 )
 from tack.lang.bindings import MISSING, Constant, dotted_name, resolve
-from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, VectorAttribute
+from tack.lang.lower_base import (
+    ArrayParameter,
+    FragmentMeaning,
+    Meaning,
+    TemplateNode,
+    VectorAttribute,
+)
 from tack.lang.lower_elements import ElementLowering
 from tack.lang.lower_operators import OperatorLowering
 from tack.lang.vectors import (
@@ -106,6 +112,12 @@ class ExpressionLowering(OperatorLowering, ElementLowering):
                 node,
                 f"the array {ast.unparse(node)!r} has no value of its own; "
                 f"index an element of it{advice}",
+            )
+        if isinstance(meaning, FragmentMeaning):
+            raise self.refuse(
+                node,
+                f"the fragment {ast.unparse(node)!r} has no value of its own; give it to tack.mma "
+                "or tack.store_fragment",
             )
         if isinstance(meaning, VectorAttribute):
             return self.load(node, meaning.array, [], False)

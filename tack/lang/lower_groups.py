@@ -6,8 +6,17 @@ import ast
 import math
 from typing import Any, Final
 
-from tack.ir.nodes import Expression, IRBarrier, IRBinOp, IRCall, IRConstant, IRGroupIndex, IRName
-from tack.lang import groups
+from tack.ir.nodes import (
+    Expression,
+    IRBarrier,
+    IRBinOp,
+    IRCall,
+    IRConstant,
+    IRGroupIndex,
+    IRName,
+    IRWarpSize,
+)
+from tack.lang import fragments, groups
 from tack.lang.lower_inlining import InliningLowering
 from tack.model.dtypes import i64
 
@@ -24,8 +33,8 @@ GROUP_FUNCTIONS: Final[dict[Any, str]] = {
         "block_min",
         "block_max",
     )
-}
-"""Function of `tack.lang.groups` -> its name."""
+} | {fragments.warp_size: "warp_size", fragments.warp_id: "warp_id"}
+"""Function of `tack.lang.groups` that has a value -> its name."""
 
 
 class GroupLowering(InliningLowering):
@@ -38,6 +47,10 @@ class GroupLowering(InliningLowering):
             raise self.refuse(node, "tack.barrier() is a statement of its own; it gives no value")
         if name.startswith("block_"):
             return self._reduction(node, name)
+        if name.startswith("warp_"):
+            if node.args or node.keywords:
+                raise self.refuse(node, f"tack.{name}() takes no arguments")
+            return IRWarpSize() if name == "warp_size" else IRGroupIndex("warp", 0)
         axis = self._axis(node, name, sizes)
         if name == "group_size":
             return IRConstant(math.prod(sizes) if axis is None else sizes[axis], i64)

@@ -14,7 +14,7 @@ from tack.lang.array import ArrayOf
 from tack.lang.bindings import Constant
 from tack.lang.definition import FunctionDefinition
 from tack.lang.fingerprint import defaults_of
-from tack.lang.lower_base import Frame, Meaning, TemplateNode
+from tack.lang.lower_base import FragmentMeaning, Frame, Meaning, TemplateNode
 from tack.lang.lower_expressions import ExpressionLowering
 from tack.lang.lower_templates import Callee
 from tack.lang.vectors import (
@@ -66,6 +66,11 @@ class InliningLowering(ExpressionLowering):
             self.active.pop()
             self.frame, self.loops = outer, outer_loops
 
+    def fragment_of(self, node: ast.expr) -> FragmentMeaning | None:
+        """The fragment that ``node`` names, or None."""
+        meaning = self.frame.meanings.get(node.id) if isinstance(node, ast.Name) else None
+        return meaning if isinstance(meaning, FragmentMeaning) else None
+
     def function_body(self, frame: Frame) -> list[Value]:
         """Lowers the body of an inlined function."""
         raise NotImplementedError
@@ -84,7 +89,9 @@ class InliningLowering(ExpressionLowering):
         meanings: dict[str, Meaning] = {}
         if function.bound is not None:
             meanings[callee.parameters[0]] = function.bound
-        whole = {id(n): self.array_of(n) or self.template_of(n) for n in nodes}
+        whole = {
+            id(n): self.array_of(n) or self.template_of(n) or self.fragment_of(n) for n in nodes
+        }
         scalars = [n for n in nodes if whole[id(n)] is None]
         values = dict(zip(map(id, scalars), self.evaluate_values(scalars), strict=True))
         annotations = dict(zip(callee.parameters, callee.annotations, strict=True))

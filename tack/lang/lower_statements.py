@@ -97,6 +97,8 @@ class StatementLowering(ReturnLowering):
         if isinstance(value, ast.Call) and self.static(value.func) is groups.barrier:
             self.barrier(value)
             return
+        if isinstance(value, ast.Call) and self.fragment_statement(value):
+            return
         self.values_of(value)
 
     def _lower_Assign(self, node: ast.Assign) -> None:
@@ -104,6 +106,9 @@ class StatementLowering(ReturnLowering):
         if self.makes_array(node.value):
             assert isinstance(node.value, ast.Call)
             self.make_array(node, node.value)
+            return
+        if isinstance(node.value, ast.Call) and self.makes_fragment(node.value):
+            self.make_fragment(node, node.value)
             return
         if len(targets) == 1 and not isinstance(targets[0], ast.Tuple | ast.List):
             self.assign(targets[0], self.value(node.value))

@@ -25,6 +25,7 @@ from tack.ir.nodes import (
     IRNode,
     IRTripCount,
     IRUnaryOp,
+    IRWarpSize,
 )
 from tack.model.dtypes import DType, bool_, f64, i64
 from tack.model.errors import CompileError
@@ -245,6 +246,9 @@ class Typer:
     def _group_index(self, node: IRGroupIndex) -> Typed:
         return Typed(IRGroupIndex(node.kind, node.axis, i64), i64)
 
+    def _warp_size(self, _: IRWarpSize) -> Typed:
+        return Typed(IRWarpSize(i64), i64)
+
     def _trip_count(self, node: IRTripCount) -> Typed:
         start, end, step = (
             self.bound(argument, "an argument of range")
@@ -265,6 +269,7 @@ class Typer:
         IRDimSize: _dim_size,
         IRArrayLoad: _load,
         IRGroupIndex: _group_index,
+        IRWarpSize: _warp_size,
         IRTripCount: _trip_count,
     }
 

@@ -5,13 +5,15 @@ barrier and do nothing else: what stands between barriers is put under `IRActive
 lead to a barrier, uniform all of them, stay outside of it, and so do the locals by which they
 decide: a lane beyond the end has the same values of these as the others.
 
-Reductions over a group become a tree in a shared array.
+Reductions over a group become a tree in a shared array, and loads and stores of fragments those of
+the elements that a lane holds (``fragments``). What concerns fragments is run by every lane of a
+warp in which one is an iteration.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tack.ir.nodes import (
@@ -39,6 +41,7 @@ from tack.ir.nodes import (
 from tack.ir.traversal import kernel_loop, read_names, set_name, statement_lists, statements_of
 from tack.model.dtypes import DType, bool_, i64
 from tack.passes.build import call, compare, constant, operate
+from tack.passes.fragments import NO_WARPS, Fragments, Warps, uses_warps
 from tack.passes.localize import localize
 from tack.passes.type import fresh_name
 from tack.passes.uniformity import Uniformity, heads, reduction
@@ -48,23 +51,29 @@ __all__ = ["split_groups"]
 _COMPOUND: Final = (IRIf, IRWhile, IRSequentialFor)
 
 
-def split_groups(function: IRFunction) -> IRFunction | None:
+def split_groups(function: IRFunction, warps: Warps = NO_WARPS) -> IRFunction | None:
     """Makes the body of a localized kernel one for every lane, in place; None without groups.
 
-    `CompileError` for a barrier that only some iterations of a group come to.
+    `CompileError` for a barrier that only some iterations of a group come to, `UnsupportedError`
+    for fragments that a target has not.
     """
     if not function.workgroup:
         return None
-    loop = kernel_loop(function)
-    loop.body = _Splitter(function).lanes(loop.body)
+    loop, fragments = kernel_loop(function), None
+    if uses_warps(function):
+        fragments = Fragments(function, warps)
+    loop.body = _Splitter(function, fragments).lanes(loop.body)
+    if fragments is not None:
+        fragments.settle()
     return localize(function)
 
 
 class _Splitter:
     """Splits one function. ``needed`` are the locals by which lanes find their way to barriers."""
 
-    def __init__(self, function: IRFunction) -> None:
+    def __init__(self, function: IRFunction, fragments: Fragments | None) -> None:
         self.function = function
+        self.fragments = fragments
         self.uniformity = Uniformity(function)
         self.needed: set[str] = set()
         body = kernel_loop(function).body
@@ -88,37 +97,55 @@ class _Splitter:
                 return False
             inside = [node, *statements_of(node)]
             return _leaves(node) or any(
-                isinstance(each, IRBarrier) or reduction(each) or set_name(each) in self.needed
+                isinstance(each, IRBarrier)
+                or reduction(each)
+                or set_name(each) in self.needed
+                or self._is_for_warps(each)
                 for each in inside
             )
         if isinstance(node, IRBarrier | IRBreak | IRContinue):
             return True
         return reduction(node) is not None or set_name(node) in self.needed
 
+    def _is_for_warps(self, node: Statement) -> bool:
+        """Whether every lane of a warp runs a statement: it is about fragments."""
+        return self.fragments is not None and self.fragments.concerns(node)
+
     def lanes(self, body: Sequence[Statement]) -> list[Statement]:
         """Statements in uniform control flow, for every lane."""
         result: list[Statement] = []
-        own: list[Statement] = []
+        runs: list[tuple[int, list[Statement]]] = []
+
+        def add(whole_warp: int, statements: Iterable[Statement]) -> None:
+            if not runs or runs[-1][0] != whole_warp:
+                runs.append((whole_warp, []))
+            runs[-1][1].extend(statements)
 
         def flush() -> None:
-            if own:
-                result.append(IRIf(IRActive(bool_), list(own)))
-                own.clear()
+            result.extend(IRIf(IRActive(bool_, warp), run) for warp, run in runs)
+            runs.clear()
 
         for statement in body:
-            if not self._is_for_all(statement):
-                own.append(statement)
-                continue
-            flush()
-            if reduction(statement):
-                assert isinstance(statement, IRAssign)
-                result.extend(self._reduced(statement))
-                continue
-            for block in statement_lists(statement):
-                block[:] = self.lanes(block)
-            result.append(statement)
+            if self._is_for_all(statement):
+                flush()
+                result.extend(self._for_all(statement))
+            elif self.fragments is not None and self.fragments.concerns(statement):
+                add(self.fragments.lanes, self.fragments.expanded(statement))
+            else:
+                if self.fragments is not None:
+                    self.fragments.check_apart(statement)
+                add(0, [statement])
         flush()
         return result
+
+    def _for_all(self, node: Statement) -> Iterable[Statement]:
+        """A statement that every lane runs."""
+        if reduction(node):
+            assert isinstance(node, IRAssign)
+            return self._reduced(node)
+        for block in statement_lists(node):
+            block[:] = self.lanes(block)
+        return [node]
 
     def _local(self, stem: str, dtype: DType) -> IRName:
         name = fresh_name(self.function, stem)

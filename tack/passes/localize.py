@@ -11,8 +11,11 @@ from tack.ir.nodes import (
     IRArrayStore,
     IRAssign,
     IRAtomic,
+    IRFragmentLoad,
+    IRFragmentStore,
     IRFunction,
     IRLocalArray,
+    IRMma,
     IRName,
     IRNode,
     Statement,
@@ -39,6 +42,10 @@ def localize(function: IRFunction) -> IRFunction:
                     assigned[name] = None
                 if isinstance(node, IRAtomic):
                     loaded.add(node.array)
+                elif isinstance(node, IRMma):
+                    loaded.update((node.c, node.a, node.b))
+                elif isinstance(node, IRFragmentLoad | IRFragmentStore):
+                    loaded.update((node.array, node.fragment))
         unread, unloaded = assigned.keys() - read, function.local_arrays.keys() - loaded
         for name in unloaded:
             del function.local_arrays[name]

@@ -103,6 +103,13 @@ class _Narrower(Decomposer):
 
     def rewritten(self, node: Statement, out: Block) -> list[Statement]:
         """A statement, whose locals are f32 and whose elements are bits."""
+        if isinstance(node, IRArrayStore) and self.copies(node):
+            node.indices = [self.expression(index, out) for index in node.indices]
+            load = node.value
+            assert isinstance(load, IRArrayLoad)
+            load.indices = [self.expression(index, out) for index in load.indices]
+            load.dtype = u16
+            return [node]
         super().statement(node, out)
         if isinstance(node, IRAssign):
             node.resolved_type = self.function.locals[node.target]
@@ -113,6 +120,13 @@ class _Narrower(Decomposer):
             old = from_bits(dtype, self.atomic_bits(node, dtype, out), out.hold)
             return [IRAssign(node.target, old, f32)]
         return [node]
+
+    def copies(self, node: IRArrayStore) -> bool:
+        """Whether an element is stored as it was loaded: then its bits are copied."""
+        dtype = self.elements.get(node.array)
+        return (
+            dtype is not None and isinstance(node.value, IRArrayLoad) and node.value.dtype is dtype
+        )
 
     def bits(self, dtype: DType, value: Expression, out: Block) -> Expression:
         """The bits of a value, an f32, as an element."""

@@ -10,6 +10,7 @@ from tack.ir.nodes import IRFunction
 from tack.ir.verify import verify_ir
 from tack.passes.decompose import decompose
 from tack.passes.emulate import EMULATED, emulate
+from tack.passes.fragments import NO_WARPS, Warps
 from tack.passes.groups import split_groups
 from tack.passes.infer import infer
 from tack.passes.localize import localize
@@ -38,12 +39,17 @@ PASSES: Final[tuple[tuple[Pass, str], ...]] = (
 """The passes, each with the stage that it reaches."""
 
 
-def prepare(function: IRFunction, supported: frozenset[str] = frozenset(EMULATED)) -> IRFunction:
+def prepare(
+    function: IRFunction,
+    supported: frozenset[str] = frozenset(EMULATED),
+    warps: Warps = NO_WARPS,
+) -> IRFunction:
     """Takes lowered IR to the decomposed stage, in place, verified before and after each pass.
 
     A pass that changed nothing and reaches no new stage leaves what was verified.
 
-    Operations of `EMULATED` that are not ``supported`` are expanded.
+    Operations of `EMULATED` that are not ``supported`` are expanded; ``warps`` says which tensor
+    cores there are.
 
     `CompileError` for types that the language refuses, `IRVerificationError` for a bug of ours.
     """
@@ -51,7 +57,8 @@ def prepare(function: IRFunction, supported: frozenset[str] = frozenset(EMULATED
     verify_ir(function, reached)
     last: Pass = partial(emulate, supported=supported)
     for step, stage in (*PASSES, (last, "decomposed")):
-        changed = step(function) is not None
+        given = {"warps": warps} if step is split_groups else {}
+        changed = step(function, **given) is not None
         if changed or stage != reached:
             verify_ir(function, stage)
         reached = stage

@@ -14,9 +14,12 @@ from tack.ir.nodes import (
     IRBreak,
     IRCast,
     IRContinue,
+    IRFragmentLoad,
+    IRFragmentStore,
     IRFunction,
     IRIf,
     IRLocalArray,
+    IRMma,
     IRName,
     IRNode,
     IRParallelFor,
@@ -76,6 +79,10 @@ class _Annotator:
         if node.compare is not None:
             node.compare = self.typer.store(node.compare, dtype, element)
 
+    def fragment(self, node: IRFragmentLoad | IRFragmentStore) -> None:
+        what = f"an index of {self.typer.spoken(node.array)}"
+        node.indices = [self.typer.index(index, what) for index in node.indices]
+
     def branch(self, node: IRIf) -> None:
         node.condition = self.typer.condition(node.condition)
         self.body(node.then_body)
@@ -132,6 +139,9 @@ _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
     IRAtomic: _Annotator.atomic,
     IRLocalArray: _Annotator.nothing,
     IRBarrier: _Annotator.nothing,
+    IRFragmentLoad: _Annotator.fragment,
+    IRFragmentStore: _Annotator.fragment,
+    IRMma: _Annotator.nothing,
     IRIf: _Annotator.branch,
     IRWhile: _Annotator.while_loop,
     IRSequentialFor: _Annotator.for_loop,

@@ -23,9 +23,12 @@ from tack.ir.nodes import (
     IRBreak,
     IRCall,
     IRContinue,
+    IRFragmentLoad,
+    IRFragmentStore,
     IRFunction,
     IRGroupIndex,
     IRIf,
+    IRMma,
     IRName,
     IRNode,
     IRSequentialFor,
@@ -39,20 +42,33 @@ __all__ = ["Uniformity", "heads", "reduction"]
 
 _WORDS: Final[dict[type[IRNode], str]] = {IRIf: "if", IRWhile: "while", IRSequentialFor: "for"}
 
+_VARYING: Final = {"group": ("thread", "warp"), "warp": ("thread",)}
+"""What varies within a group, or a warp: the kinds of `IRGroupIndex`."""
+
+_MEETINGS: Final[dict[type[IRNode], str]] = {
+    IRBarrier: "barrier",
+    IRFragmentStore: "store_fragment",
+    IRMma: "mma",
+}
+"""Statements that all iterations of a group come to -> how they are written."""
+
+_STORES: Final = (IRArrayStore, IRAtomic, IRFragmentStore)
+
 Cause = IRIf | IRWhile | IRSequentialFor
 """The branch or loop by which the iterations of a group go separate ways."""
 
 
 class Uniformity:
-    """What varies in a function with workgroups.
+    """What varies ``within`` a ``"group"`` of a function with workgroups, or within a ``"warp"``.
 
-    `CompileError` for a barrier or a reduction that some iterations of a group come to and others
-    do not; it names the branch.
+    `CompileError` for a barrier, a reduction or a statement about fragments that some iterations of
+    a group come to and others do not; it names the branch.
     """
 
-    def __init__(self, function: IRFunction) -> None:
+    def __init__(self, function: IRFunction, within: str = "group") -> None:
         self._function = function
-        stores = (node for node in walk_ir(function) if isinstance(node, IRArrayStore | IRAtomic))
+        self._within = within
+        stores = (node for node in walk_ir(function) if isinstance(node, _STORES))
         self._changing = {node.array for node in stores} | set(function.local_arrays)
         loop = kernel_loop(function)
         self._varying = set(loop.index_vars)
@@ -74,8 +90,8 @@ class Uniformity:
             return
         if isinstance(node, IRName) and node.name in self._varying:
             yield node.name.split(".", maxsplit=1)[0]
-        elif isinstance(node, IRGroupIndex) and node.kind == "thread":
-            yield "tack.thread_id()"
+        elif isinstance(node, IRGroupIndex) and node.kind in _VARYING[self._within]:
+            yield f"tack.{node.kind}_id()"
         elif isinstance(node, IRArrayLoad) and node.array in self._changing:
             yield f"an element of {node.array.split('.', maxsplit=1)[0]}"
         elif isinstance(node, IRActive):
@@ -108,8 +124,8 @@ class Uniformity:
                 self._varying.add(node.var)
             self._block(node.body, inner, node)
             return None
-        if isinstance(node, IRBarrier) or reduction(node):
-            self._meet(node, cause)
+        if cause is not None and self._final and self._within == "group":
+            self._check(node, cause)
         name = set_name(node)
         if name is not None and (
             cause is not None or isinstance(node, IRAtomic) or any(map(self.varies, heads(node)))
@@ -117,21 +133,24 @@ class Uniformity:
             self._varying.add(name)
         return None
 
-    def _meet(self, node: Statement, cause: Cause | None) -> None:
-        """A place that all iterations of a group come to."""
-        if cause is None or not self._final:
-            return
-        name = "barrier"
-        if isinstance(node, IRAssign) and isinstance(node.value, IRCall):
-            name = node.value.function
-        raise self._refusal(node, f"tack.{name}()", cause)
+    def _check(self, node: Statement, cause: Cause) -> None:
+        """Refuses a statement that all iterations come to, where some of them do not."""
+        name = _MEETINGS.get(type(node)) or reduction(node)
+        if isinstance(node, IRFragmentLoad):
+            name = f"fragment_{self._function.local_arrays[node.fragment].fragment}"
+        if name is not None:
+            raise self._refusal(node, f"tack.{name}()", cause)
+
+    def reasons(self, node: Expression) -> str:
+        """What makes an expression vary, in words."""
+        return " and ".join(dict.fromkeys(self._reasons(node)))
 
     def _refusal(self, node: Statement, what: str, cause: Cause) -> CompileError:
         positions = self._function.positions
         place, word = positions.get(cause), _WORDS[type(cause)]
         where = f"the {word!r}" + (f" in line {place.line}" if place is not None else "")
-        reasons = list(dict.fromkeys(why for head in heads(cause) for why in self._reasons(head)))
-        why = f", which depends on {' and '.join(reasons)}" if reasons else ""
+        reasons = " and ".join(filter(None, map(self.reasons, heads(cause))))
+        why = f", which depends on {reasons}" if reasons else ""
         return positions.refuse(
             node,
             f"every iteration of a group comes to {what}, and {where}{why}, is not the same for "

@@ -152,8 +152,8 @@ class Lookup(Protocol):
         """The name of the number of a thread in its group, or of a group, along an axis."""
         ...
 
-    def active(self) -> str:
-        """The name of what tells iterations from lanes beyond the end."""
+    def active(self, whole_warp: int) -> str:
+        """The name of what tells iterations, or warps of so many with one, from lanes beyond."""
         ...
 
 
@@ -219,7 +219,7 @@ class ExpressionWriter:
         return _Text(self._lookup.place(node.kind, node.axis), PRIMARY)
 
     def _active(self, node: IRActive, plain: bool) -> _Text:
-        return _Text(self._lookup.active(), PRIMARY)
+        return _Text(self._lookup.active(node.whole_warp), PRIMARY)
 
     def _dim_size(self, node: IRDimSize, plain: bool) -> _Text:
         return _Text(self._lookup.extent(node.array, node.dim), PRIMARY)

@@ -216,10 +216,15 @@ def _group_loops(
             f"{group} += {step}{after}) {{"
         )
         inside.append(f"const {kind} {names.local(var)} = {group} * {size} + {lane};")
-    ends = (f"{names.local(v)} < {slots.count(k)}" for k, v in enumerate(loop.index_vars))
-    inside.append(f"const bool {slots.active()} = {' && '.join(ends)};")
+    body = writer.body(loop.body, depth + 1)
+    for warp in slots.lanes:
+        first = f" - {slots.place('thread', 0)} % {warp}" if warp else ""
+        ends = (
+            f"{names.local(v)}{first} < {slots.count(k)}" for k, v in enumerate(loop.index_vars)
+        )
+        inside.append(f"const bool {slots.active(warp)} = {' && '.join(ends)};")
     yield from (f"{INDENT * (depth + 1)}{line}" for line in inside)
-    yield from writer.body(loop.body, depth + 1)
+    yield from body
     for number in reversed(range(depth)):
         yield f"{INDENT * (number + 1)}}}"
 

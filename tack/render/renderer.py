@@ -6,7 +6,7 @@ A field arrives with its consumer. Capabilities are data; none is guessed from a
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from typing import Final, Protocol
@@ -15,6 +15,7 @@ from tack.ir.nodes import ATOMIC_DTYPES, IRFunction
 from tack.model.launch import FLAVOURS, Launch
 from tack.model.spelling import advice
 from tack.model.targets import Target
+from tack.model.tensor_cores import TensorCore, tensor_cores_of
 from tack.render.source import Source
 
 __all__ = ["Assemble", "Render", "Renderer", "renderer_for"]
@@ -58,6 +59,8 @@ class Renderer:
     | ``shared_max`` | how many bytes its arrays may have | likewise |
     | ``shared_static`` | up to how many the text declares them; more the launcher gives | \
       `tack.compile.plan_launch` |
+    | ``tensor_cores`` | the products of fragments that the target has, and where their elements \
+      are | `tack.passes.fragments` |
     | ``unaligned`` | whether elements may lie at any address; else the launcher refuses arrays \
       that do | `tack.compile.plan_launch` |
     | ``flavours`` | the entry points that a variant may have | `tack.compile.plan_launch` |
@@ -74,6 +77,7 @@ class Renderer:
     local_prod_max: int | None = None
     shared_max: int | None = None
     shared_static: int = 0
+    tensor_cores: tuple[TensorCore, ...] = ()
     unaligned: bool = True
     flavours: tuple[str, ...] = FLAVOURS
 
@@ -98,4 +102,11 @@ def renderer_for(target: Target, dialect: str | None = None) -> Renderer:
         raise ValueError(f"{target} is not rendered as {dialect!r}; {advice(dialect, dialects)}")
     module, _, function = dialects[dialect or next(iter(dialects))].partition(":")
     renderer: Renderer = getattr(import_module(module), function)()
-    return renderer
+    cores = tensor_cores_of(target)
+    return _with_cores(renderer, cores) if cores else renderer
+
+
+@cache
+def _with_cores(renderer: Renderer, cores: tuple[TensorCore, ...]) -> Renderer:
+    """One object for all targets with these tensor cores, which share their text."""
+    return replace(renderer, tensor_cores=cores)

@@ -21,6 +21,7 @@ from tack.ir.nodes import (
     IRContinue,
     IRIf,
     IRLocalArray,
+    IRMma,
     IRNode,
     IRSequentialFor,
     IRWhile,
@@ -80,7 +81,12 @@ def _arrays_in_front(body: Sequence[Statement]) -> Iterator[str]:
 def _array_mentions(block: Sequence[Statement]) -> Counter[str]:
     """How often a block mentions each array."""
     kinds = (IRArrayLoad, IRArrayStore, IRLocalArray)
-    return Counter(n.array for s in block for n in walk_ir(s) if isinstance(n, kinds))
+    nodes = [node for statement in block for node in walk_ir(statement)]
+    counts = Counter(node.array for node in nodes if isinstance(node, kinds))
+    for node in nodes:
+        if isinstance(node, IRMma):
+            counts.update((node.c, node.a, node.b))
+    return counts
 
 
 class _Planner:

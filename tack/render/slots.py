@@ -66,7 +66,7 @@ class SlotNames:
             for axis in range(len(function.workgroup))
             for kind in ("thread", "group")
         }
-        self._active = names.fresh("active") if function.workgroup else ""
+        self._active: dict[int, str] = {}
 
     def _choose(self, slot: Slot, loop: IRParallelFor) -> str:
         kind, number, *rest = slot
@@ -105,9 +105,17 @@ class SlotNames:
         """The name of the number of a thread in its group, or of a group, along an axis."""
         return self._places[kind, axis]
 
-    def active(self) -> str:
-        """The name of what tells iterations from lanes beyond the end."""
-        return self._active
+    def active(self, whole_warp: int = 0) -> str:
+        """The name of what tells iterations, or warps of so many with one, from lanes beyond."""
+        if whole_warp not in self._active:
+            stem = "warp_active" if whole_warp else "active"
+            self._active[whole_warp] = self._names.fresh(stem)
+        return self._active[whole_warp]
+
+    @property
+    def lanes(self) -> list[int]:
+        """What `active` was asked for: 0, and sizes of warps."""
+        return list(self._active)
 
     def _use(self, *slot: object) -> str:
         name = self._by_slot[slot]

@@ -20,6 +20,7 @@ from tack.ir.nodes import (
     IRFunction,
     IRIf,
     IRLocalArray,
+    IRMma,
     IRName,
     IRSequentialFor,
     IRWhile,
@@ -152,6 +153,10 @@ class StatementWriter:
     def _barrier(self, node: IRBarrier, depth: int) -> Iterator[str]:
         yield f"{INDENT * depth}{BARRIER};"
 
+    def _mma(self, node: IRMma, depth: int) -> Iterator[str]:
+        fragments = ", ".join(map(self._names.local, (node.c, node.a, node.b)))
+        yield f"{INDENT * depth}tack_{node.function}({fragments});"
+
     def _if(self, node: IRIf, depth: int) -> Iterator[str]:
         lead = INDENT * depth
         yield f"{lead}if ({self._expressions.write(node.condition)}) {{"
@@ -210,6 +215,7 @@ class StatementWriter:
         IRAtomic: _atomic,
         IRLocalArray: _make,
         IRBarrier: _barrier,
+        IRMma: _mma,
         IRIf: _if,
         IRWhile: _while,
         IRSequentialFor: _for,
