@@ -155,7 +155,11 @@ _ATOMIC_KINDS: Final = {
 }
 
 ATOMIC_DTYPES: Final[dict[str, tuple[str, ...]]] = {
-    op: tuple(name for name, dtype in DTYPES.items() if dtype.kind in _ATOMIC_KINDS[op])
+    op: tuple(
+        name
+        for name, dtype in DTYPES.items()
+        if dtype.kind in _ATOMIC_KINDS[op] and not dtype.is_stored_float
+    )
     for op in ATOMIC_OPS
 }
 """Operation -> the names of the types whose elements it works on. Targets have them for integers,

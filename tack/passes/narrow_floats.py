@@ -1,10 +1,11 @@
-"""narrow floats: f16 and bf16 as f32 that are rounded after every operation.
+"""narrow floats: those of 8 and 16 bits as f32 that are rounded after every operation.
 
 From here on a value of such a type is an f32 which that type represents; array elements and
-scalar parameters are its bits, as u16. An f32 has more than twice the precision of either, so that
-rounding the f32 result of + - * / and sqrt gives what rounding the exact one would (Figueroa, "When
-is double rounding innocuous?", 1995), subnormals included. fma and casts from wider types are
-arranged so that they round once.
+scalar parameters are its bits, as u8 or u16. Nothing is computed at a type of 8 bits: its values
+are only loaded, converted and stored. Of f16 and bf16 every operation is rounded. An f32 has more
+than twice the precision of either, so that rounding the f32 result of + - * / and sqrt gives what
+rounding the exact one would (Figueroa, "When is double rounding innocuous?", 1995), subnormals
+included. fma and casts from wider types are arranged so that they round once.
 """
 
 from __future__ import annotations
@@ -44,7 +45,15 @@ from tack.passes.build import (
     select,
 )
 from tack.passes.decompose import Block, Decomposer
-from tack.passes.float_bits import from_bits, fused, of_float, of_integer, round_to, to_bits
+from tack.passes.float_bits import (
+    bits_of,
+    from_bits,
+    fused,
+    of_float,
+    of_integer,
+    round_to,
+    to_bits,
+)
 from tack.passes.localize import localize
 
 __all__ = ["narrow_floats"]
@@ -54,7 +63,7 @@ _ROUNDED: Final = frozenset({"sqrt"})
 
 
 def narrow_floats(function: IRFunction) -> IRFunction | None:
-    """Leaves f16 and bf16 in the types of scalar parameters only, in place.
+    """Leaves narrow floats in the types of scalar parameters only, in place.
 
     None where there are none.
     """
@@ -63,7 +72,8 @@ def narrow_floats(function: IRFunction) -> IRFunction | None:
     loop = copy_tree(kernel_loop(function), function.positions)  # each occurrence has its own place
     function.body = [loop]
     loop.body = _Narrower(function).body(loop.body)
-    retype(function, _narrow_arrays(function), u16)
+    for name, dtype in _narrow_arrays(function).items():
+        retype(function, (name,), bits_of(dtype))
     return localize(function)
 
 
@@ -74,7 +84,7 @@ def _uses_narrow(function: IRFunction) -> bool:
 
 
 def _narrow_arrays(function: IRFunction) -> dict[str, DType]:
-    """The arrays of f16 and bf16, with the types of their elements."""
+    """The arrays of narrow floats, with the types of their elements."""
     arrays = function.arrays.items()
     return {name: array.dtype for name, array in arrays if array.dtype and _is_narrow(array.dtype)}
 
@@ -142,7 +152,7 @@ class _Narrower(Decomposer):
         return change(out, node, u16, changed)
 
     def expression(self, node: Expression, out: Block) -> Expression:
-        """``node`` without f16 and bf16."""
+        """``node`` without narrow floats."""
         dtype = dtype_of(node)
         if isinstance(node, IRBoolOp):
             return self.logic(node, out)
@@ -172,10 +182,10 @@ class _Narrower(Decomposer):
             return IRConstant(node.value, f32)
         if isinstance(node, IRName):
             if node.name in self.scalars:
-                return from_bits(dtype, IRBitcast(node, u16), out.hold)
+                return from_bits(dtype, IRBitcast(node, bits_of(dtype)), out.hold)
             return IRName(node.name, f32)
         if isinstance(node, IRArrayLoad):
-            element = IRArrayLoad(node.array, node.indices, u16, node.flat)
+            element = IRArrayLoad(node.array, node.indices, bits_of(dtype), node.flat)
             return out.evaluate(from_bits(dtype, element, out.hold))
         if isinstance(node, IRCast):
             convert = of_float if dtype_of(node.value) in (f32, f64) else of_integer
