@@ -29,7 +29,15 @@ from tack.passes.build import (
     select,
 )
 
-__all__ = ["bits_of", "from_bits", "fused", "of_float", "of_integer", "round_to", "to_bits"]
+__all__ = [
+    "bits_of",
+    "from_bits",
+    "near_float",
+    "near_fused",
+    "near_integer",
+    "round_to",
+    "to_bits",
+]
 
 _F32_MANTISSA: Final = 23
 _F32_BIAS: Final = 127
@@ -147,17 +155,17 @@ def from_bits(dtype: DType, bits: Expression, hold: Hold) -> Expression:
     return bitcast(operate("|", magnitude, sign), f32)
 
 
-def of_float(dtype: DType, x: Expression, hold: Hold) -> Expression:
-    """An f32 or f64 rounded to ``dtype`` once."""
-    return round_to(dtype, _odd_f32(x, hold) if dtype_of(x) is f64 else x, hold)
+def near_float(x: Expression, hold: Hold) -> Expression:
+    """The f32 that rounds to a narrow float as ``x`` does, an f32 or f64."""
+    return _odd_f32(x, hold) if dtype_of(x) is f64 else x
 
 
-def of_integer(dtype: DType, x: Expression, hold: Hold) -> Expression:
-    """An integer or bool rounded to ``dtype`` once."""
+def near_integer(dtype: DType, x: Expression, hold: Hold) -> Expression:
+    """The f32 that rounds to ``dtype`` as ``x`` does, an integer or bool."""
     source = dtype_of(x)
     if source.bits <= 16 or dtype is not bf16:  # f32 has it exactly, or it is beyond the range
-        return round_to(dtype, cast(x, f32), hold)
-    return round_to(dtype, _kept_f32(hold(x), source, hold), hold)
+        return cast(x, f32)
+    return _kept_f32(hold(x), source, hold)
 
 
 def _kept_f32(x: Expression, source: DType, hold: Hold) -> Expression:
@@ -202,8 +210,8 @@ def _odd(bits: Expression, below: Expression, above: Expression, beyond: Express
     return select(both(even, either(below, above)), neighbour, bits)
 
 
-def fused(dtype: DType, a: Expression, b: Expression, c: Expression, hold: Hold) -> Expression:
-    """``a * b + c`` of f32 that hold ``dtype``, rounded to it once.
+def near_fused(dtype: DType, a: Expression, b: Expression, c: Expression, hold: Hold) -> Expression:
+    """The f32 that rounds to ``dtype`` as ``a * b + c`` does, of f32 that hold such values.
 
     The product is exact in f64, and of f16 in f32. What its sum with ``c`` loses is computed
     (Knuth's two-sum), and rounds the sum to odd.
@@ -224,4 +232,4 @@ def fused(dtype: DType, a: Expression, b: Expression, c: Expression, hold: Hold)
     below, above = compare(">", lost, zero), compare("<", lost, zero)
     beyond = compare("==", below, compare(">", total, zero))
     bits = hold(bitcast(total, bits_of))
-    return of_float(dtype, bitcast(_odd(bits, below, above, beyond), wide), hold)
+    return near_float(bitcast(_odd(bits, below, above, beyond), wide), hold)

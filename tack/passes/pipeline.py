@@ -35,7 +35,7 @@ PASSES: Final[tuple[tuple[Pass, str], ...]] = (
     (narrow_floats, "decomposed"),
     (store_as_bytes, "decomposed"),
 )
-"""The passes, each with the stage that it reaches."""
+"""The passes, each with the stage that it reaches; for a target that has none of what may lack."""
 
 
 def prepare(function: IRFunction, supported: frozenset[str] = frozenset(EMULATED)) -> IRFunction:
@@ -43,14 +43,15 @@ def prepare(function: IRFunction, supported: frozenset[str] = frozenset(EMULATED
 
     A pass that changed nothing and reaches no new stage leaves what was verified.
 
-    Operations of `EMULATED` that are not ``supported`` are expanded.
+    Operations of `EMULATED` and `CONVERSIONS` that are not ``supported`` are expanded.
 
     `CompileError` for types that the language refuses, `IRVerificationError` for a bug of ours.
     """
     reached = "lowered"
     verify_ir(function, reached)
     last: Pass = partial(emulate, supported=supported)
-    for step, stage in (*PASSES, (last, "decomposed")):
+    for each, stage in (*PASSES, (last, "decomposed")):
+        step = partial(narrow_floats, supported=supported) if each is narrow_floats else each
         changed = step(function) is not None
         if changed or stage != reached:
             verify_ir(function, stage)

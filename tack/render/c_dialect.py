@@ -97,6 +97,7 @@ C: Final = Dialect(
         for dtype, suffix in (("u32", ""), ("u64", "ll"))
     },
     bitcasts=BITCASTS,
+    conversions={},
     atomics=ATOMICS,
     float_suffix={"f32": "f", "f64": ""},
     infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},
