@@ -22,6 +22,7 @@ from gpu_twins import (
     compile_nvrtc,
     compile_zig,
     emulated_disagreements,
+    llvm_of_hip,
 )
 from harness import source_of
 from oracle import OracleRefused
@@ -132,6 +133,16 @@ def test_architectures_that_convert_alike_share_their_text(backend: str) -> None
         ]
         assert all(renderers[other] is renderer for other in alike)
     assert len(set(map(id, renderers.values()))) == {"cuda": 3, "hip": 2, "metal": 1}[backend]
+
+
+def test_no_compiler_of_hip_computes_at_a_narrow_type(tmp_path: Path) -> None:
+    """Its division need not be rounded as that of f32 is, rounded again."""
+    text = "import tack\n@tack.kernel\ndef k(x, y):\n    for i in range(x.shape[0]):\n"
+    kernel = load_module(text + "        y[i] = x[i] / y[i] * x[i] + y[i]\n", tmp_path).k
+    target = Target("hip", "gfx942")
+    found = llvm_of_hip(unit([Pair(kernel, "f16[:], f16[:]", list)], target, tmp_path), "gfx942")
+    assert "fptrunc float" in found
+    assert not re.search(r"\bf(add|mul|div) half\b", found)
 
 
 CONVERTING = {
