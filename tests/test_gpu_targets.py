@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import target_table
@@ -27,6 +26,7 @@ from tack.model.targets import CPU_LEVELS, Target
 from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
 
+# With each type whose conversions depend on the target.
 KERNEL = """
 import tack
 
@@ -46,24 +46,29 @@ CUDA, HIP = ([t for t in TARGETS if t.backend == backend] for backend in ("cuda"
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A small kernel, with each type whose conversions depend on the target."""
-    return load_module(KERNEL, tmp_path_factory.mktemp("kernel")).scaled
+def text(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Target -> a small unit."""
+    kernel = load_module(KERNEL, tmp_path_factory.mktemp("kernel")).scaled
+    signature = Signature.parse(SIGNATURE)
+    found = {}
+    for target in TARGETS:
+        renderer = renderer_for(target)
+        source = generate(Variant(kernel.definition, signature, target), renderer)
+        found[str(target)] = assemble("targets", [source], renderer)
+    return found
 
 
-def written(kernel: Any, target: Target, folder: Path) -> Path:
-    renderer = renderer_for(target)
-    source = generate(Variant(kernel.definition, Signature.parse(SIGNATURE), target), renderer)
-    unit = folder / f"unit{renderer.suffix}"
-    unit.write_text(assemble("targets", [source], renderer), encoding="utf-8")
+def written(text: dict[str, str], target: Target, folder: Path) -> Path:
+    unit = folder / f"unit{renderer_for(target).suffix}"
+    unit.write_text(text[str(target)], encoding="utf-8")
     return unit
 
 
 @pytest.mark.parametrize("target", CUDA, ids=str)
 def test_nvcc_and_nvrtc_make_code_for_each_cuda_target(
-    target: Target, kernel: Any, tmp_path: Path
+    target: Target, text: dict[str, str], tmp_path: Path
 ) -> None:
-    unit, output = written(kernel, target, tmp_path), tmp_path / "output"
+    unit, output = written(text, target, tmp_path), tmp_path / "output"
     compile_nvcc(unit, target.arch, output)
     for made in (output.read_bytes(), compile_nvrtc(unit, target.arch)):
         if target.arch.startswith("compute_"):
@@ -74,14 +79,16 @@ def test_nvcc_and_nvrtc_make_code_for_each_cuda_target(
 
 
 @pytest.mark.parametrize("target", HIP, ids=str)
-def test_clang_makes_code_for_each_hip_target(target: Target, kernel: Any, tmp_path: Path) -> None:
+def test_clang_makes_code_for_each_hip_target(
+    target: Target, text: dict[str, str], tmp_path: Path
+) -> None:
     output = tmp_path / "output"
-    compile_zig(written(kernel, target, tmp_path), target.arch, output)
+    compile_zig(written(text, target, tmp_path), target.arch, output)
     assert output.read_bytes()[:4] == b"\x7fELF"
 
 
-def test_metal_text_compiles(kernel: Any, tmp_path: Path) -> None:
-    compile_metal(written(kernel, Target("metal", "metal3.0"), tmp_path), tmp_path / "output")
+def test_metal_text_compiles(text: dict[str, str], tmp_path: Path) -> None:
+    compile_metal(written(text, Target("metal", "metal3.0"), tmp_path), tmp_path / "output")
 
 
 def number(arch: str) -> int:

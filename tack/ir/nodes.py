@@ -531,7 +531,8 @@ class IRFunction(IRNode):
     iterations are a group along each axis of the parallel loop; it is empty if they have nothing to
     do with each other. ``groups`` are the locals that share one type:
     the components of each vector. ``indices`` are the declared locals that hold an index, and take
-    what an index may be. ``positions`` lies beside the tree and is in no key.
+    what an index may be. ``narrow`` has the names of the narrow floats that it had before they
+    became f32. ``positions`` lies beside the tree and is in no key.
     """
 
     name: str
@@ -547,6 +548,7 @@ class IRFunction(IRNode):
     indices: set[str] = field(default_factory=set)
     local_arrays: dict[str, LocalArray] = field(default_factory=dict)
     workgroup: tuple[int, ...] = ()
+    narrow: frozenset[str] = frozenset()
 
     @property
     def arrays(self) -> dict[str, IRParam | LocalArray]:

@@ -81,7 +81,8 @@ def narrow_floats(
 
     And in conversions of `CONVERSIONS` that are ``supported``. None where there are none.
     """
-    if not _uses_narrow(function):
+    function.narrow = _narrow_types(function)
+    if not function.narrow:
         return None
     loop = copy_tree(kernel_loop(function), function.positions)  # each occurrence has its own place
     function.body = [loop]
@@ -91,10 +92,12 @@ def narrow_floats(
     return localize(function)
 
 
-def _uses_narrow(function: IRFunction) -> bool:
+def _narrow_types(function: IRFunction) -> frozenset[str]:
+    """The names of the narrow floats that expressions, parameters and arrays have."""
     dtypes = {node.dtype for node in walk_ir(function) if isinstance(node, Expression)}
     dtypes.update(param.dtype for param in function.params)
-    return any(map(_is_narrow, dtypes)) or bool(_narrow_arrays(function))
+    dtypes.update(_narrow_arrays(function).values())
+    return frozenset(dtype.name for dtype in dtypes if dtype is not None and _is_narrow(dtype))
 
 
 def _narrow_arrays(function: IRFunction) -> dict[str, DType]:

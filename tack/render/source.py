@@ -17,7 +17,8 @@ class Source:
 
     ``text`` holds the variant's functions, entry points included. ``launch`` tells the launcher
     which values to pack and which symbols to call, ``source_key`` which code this is. ``modules``
-    and ``captured`` are what the variant's templates add to those of its kernel.
+    and ``captured`` are what the variant's templates add to those of its kernel. The text is the
+    same for all targets of a dialect that convert the floats ``narrow`` alike.
     """
 
     variant: Variant
@@ -26,6 +27,7 @@ class Source:
     source_key: str
     modules: tuple[str, ...] = ()
     captured: tuple[Captured, ...] = ()
+    narrow: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
