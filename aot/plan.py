@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tack.aot.enumerate import Instantiation, enumerate_kernels
 from tack.aot.inputs import generator_files
@@ -19,7 +20,7 @@ from tack.aot.units import chunks, unit_path
 from tack.compile import generate
 from tack.lang.definition import KernelDefinition
 from tack.model.bundle import Skipped
-from tack.model.capabilities import lacking
+from tack.model.capabilities import capabilities_of, lacking
 from tack.model.errors import CompileError, ManifestError, UnsupportedError
 from tack.model.signature import Signature
 from tack.model.spelling import advice
@@ -211,27 +212,36 @@ def _units(target: Target, sources: Sequence[Source]) -> Iterator[Unit]:
 
 
 class _Generator:
-    """Generates each variant; targets that share a renderer share the text."""
+    """Generates each variant; targets whose renderers write the same share the text.
+
+    These are the same but for conversions and tensor cores, and agree in those that the variant
+    was made for.
+    """
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
-        self._done: dict[tuple[str, Signature, Renderer], Source] = {}
+        self._done: dict[tuple[str, Signature, Renderer], list[tuple[dict[str, Any], Source]]] = {}
 
     def source(self, row: Instantiation, target: Target) -> Source:
-        renderer = renderer_for(target)
+        renderer, converts = renderer_for(target), capabilities_of(target).converts
         variant = Variant(row.kernel, row.signature, target, row.kernel.options)
-        key = (row.kernel.name, row.signature, renderer)
-        if key not in self._done:
-            try:
-                self._done[key] = generate(variant, renderer)
-            except UnsupportedError:
-                raise
-            except CompileError as error:
-                raise self._manifest.refuse(
-                    row.place,
-                    f"{row.kernel.name!r} does not compile for {str(row.signature)!r}:\n{error}",
-                ) from error
-        return replace(self._done[key], variant=variant)
+        common = replace(renderer, supported_ops=renderer.supported_ops - converts, tensor_cores=())
+        facts: dict[str, Any] = dict.fromkeys(converts, True) | {"warps": renderer.tensor_cores}
+        done = self._done.setdefault((row.kernel.name, row.signature, common), [])
+        for others, source in done:
+            if all(facts.get(name) == others.get(name) for name in source.facts):
+                return replace(source, variant=variant)
+        try:
+            made = generate(variant, renderer)
+        except UnsupportedError:
+            raise
+        except CompileError as error:
+            raise self._manifest.refuse(
+                row.place,
+                f"{row.kernel.name!r} does not compile for {str(row.signature)!r}:\n{error}",
+            ) from error
+        done.append((facts, made))
+        return made
 
 
 def _modules(tree: SourceTree, kernels: Sequence[KernelPlan]) -> dict[str, tuple[Path, str]]:

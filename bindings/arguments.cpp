@@ -45,11 +45,34 @@ bool real_number(PyObject* object, bool annotated, double* value) {
   return *value != -1.0 || !has_not_fitted();
 }
 
-// A double rounded to a 16-bit float, to nearest with ties to even, as its bits. `precision` counts
-// the bits of its significand, `least` is the exponent of its least subnormal.
-std::uint16_t rounded(double value, int precision, int least, std::uint32_t infinity) {
-  const std::uint32_t sign = std::signbit(value) ? 0x8000 : 0;
-  std::uint32_t magnitude = infinity;
+// How a float of 8 or 16 bits is laid out: `precision` counts the bits of its significand, `least`
+// is the exponent of its least subnormal, `beyond` are the bits of infinity, or of NaN where there
+// is none.
+struct Narrow {
+  int precision;
+  int least;
+  std::uint32_t beyond;
+  std::uint32_t sign;
+};
+
+Narrow narrow_layout(DType type) {
+  switch (type) {
+    case DType::f8e4m3:
+      return {4, -9, 0x7F, 0x80};
+    case DType::f8e5m2:
+      return {3, -16, 0x7C, 0x80};
+    case DType::f16:
+      return {11, -24, 0x7C00, 0x8000};
+    default:
+      return {8, -133, 0x7F80, 0x8000};
+  }
+}
+
+// A double rounded to nearest with ties to even, as the bits of a narrow float.
+std::uint16_t rounded(double value, DType type) {
+  const auto [precision, least, beyond, sign_bit] = narrow_layout(type);
+  const std::uint32_t sign = std::signbit(value) ? sign_bit : 0;
+  std::uint32_t magnitude = beyond;
   if (std::isnan(value)) {
     magnitude |= 1U << (precision - 2);
   } else if (std::isfinite(value)) {
@@ -59,13 +82,9 @@ std::uint16_t rounded(double value, int precision, int least, std::uint32_t infi
     // Exact, but for what is far beyond the range; nearbyint rounds ties to even.
     const double steps = std::nearbyint(std::ldexp(std::fabs(value), -quantum));
     const double all = steps + std::ldexp(quantum - least, precision - 1);
-    magnitude = static_cast<std::uint32_t>(std::min<double>(all, infinity));
+    magnitude = static_cast<std::uint32_t>(std::min<double>(all, beyond));
   }
   return static_cast<std::uint16_t>(sign | magnitude);
-}
-
-std::uint16_t rounded(double value, DType type) {
-  return type == DType::f16 ? rounded(value, 11, -24, 0x7C00) : rounded(value, 8, -133, 0x7F80);
 }
 
 bool signed_number(PyObject* object, const Parameter& parameter, std::int64_t* value) {

@@ -19,6 +19,8 @@ enum class DType : std::uint8_t {
   u16,
   u32,
   u64,
+  f8e4m3,
+  f8e5m2,
   f16,
   bf16,
   f32,
@@ -27,7 +29,7 @@ enum class DType : std::uint8_t {
 
 struct DTypeFacts {
   std::string_view name;
-  std::string_view numpy_name;  // as numpy.dtype takes it; "" for bf16, which NumPy lacks
+  std::string_view numpy_name;  // as numpy.dtype takes it; "" for those that NumPy lacks
   std::uint8_t bytes;
   bool is_float;
   bool is_signed;
@@ -36,7 +38,7 @@ struct DTypeFacts {
 };
 
 // Indexed by DType.
-inline constexpr std::array<DTypeFacts, 13> kDTypes = {{
+inline constexpr std::array<DTypeFacts, 15> kDTypes = {{
     {"bool", "?", 1, false, false, 0, 1},
     {"i8", "i1", 1, false, true, INT8_MIN, INT8_MAX},
     {"i16", "i2", 2, false, true, INT16_MIN, INT16_MAX},
@@ -46,6 +48,8 @@ inline constexpr std::array<DTypeFacts, 13> kDTypes = {{
     {"u16", "u2", 2, false, false, 0, UINT16_MAX},
     {"u32", "u4", 4, false, false, 0, UINT32_MAX},
     {"u64", "u8", 8, false, false, 0, UINT64_MAX},
+    {"f8e4m3", "", 1, true, true, 0, 0},
+    {"f8e5m2", "", 1, true, true, 0, 0},
     {"f16", "f2", 2, true, true, 0, 0},
     {"bf16", "", 2, true, true, 0, 0},
     {"f32", "f4", 4, true, true, 0, 0},

@@ -30,6 +30,8 @@ Parameter::Kind scalar_kind(const Parameter& scalar, bool has_f64_array) {
   switch (scalar.type) {
     case DType::boolean:
       return Kind::boolean;
+    case DType::f8e4m3:
+    case DType::f8e5m2:
     case DType::f16:
     case DType::bf16:
       return annotated ? Kind::narrow_float : Kind::unreachable;
@@ -69,8 +71,7 @@ Parameter array_parameter(const Items& entry, const std::string& where) {
   Parameter array = unplaced_parameter(Parameter::Kind::general, type);
   array.rank = static_cast<std::uint8_t>(entry.integer(2, 0, kMaxRank));
   array.takes_contiguous = layout == "contiguous";
-  array.descr =
-      type == DType::bf16 ? bfloat16_descr() : numpy().descr[static_cast<std::size_t>(type)];
+  array.descr = descr_of(type);
   array.item_size = facts(type).bytes;
   return array;
 }

@@ -44,7 +44,9 @@ inline constexpr TypeNumbers type_numbers(DType type) {
       return {NPY_ULONGLONG, kLongIs64 ? NPY_ULONG : NPY_ULONGLONG};
     case DType::f16:
       return {NPY_HALF, NPY_HALF};
-    case DType::bf16:  // ml_dtypes registers it: see bfloat16_descr
+    case DType::f8e4m3:  // ml_dtypes registers these three: see ml_dtypes_descr
+    case DType::f8e5m2:
+    case DType::bf16:
       return {-1, -1};
     case DType::f32:
       return {NPY_FLOAT, NPY_FLOAT};

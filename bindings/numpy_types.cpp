@@ -1,5 +1,7 @@
 #include "numpy_types.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "exceptions.h"
@@ -9,7 +11,20 @@ namespace tack {
 namespace {
 
 std::atomic<const NumPy*> known{nullptr};
-std::atomic<const PyArray_Descr*> known_bfloat16{nullptr};
+
+struct Registered {
+  DType type;
+  const char* name;  // in ml_dtypes
+};
+
+constexpr std::array<Registered, 3> kRegistered = {{
+    {DType::f8e4m3, "float8_e4m3fn"},
+    {DType::f8e5m2, "float8_e5m2"},
+    {DType::bf16, "bfloat16"},
+}};
+
+// Those found so far, as kRegistered lists them.
+std::array<std::atomic<const PyArray_Descr*>, kRegistered.size()> registered{};
 
 PyTypeObject* type_named(const nb::object& module, const char* name) {
   const nb::object found = module.attr(name);
@@ -62,26 +77,42 @@ bool is_numpy_known() { return known.load(std::memory_order_acquire) != nullptr;
 
 const NumPy& numpy() { return *known.load(std::memory_order_acquire); }
 
-const PyArray_Descr* bfloat16_descr() {
-  const PyArray_Descr* found = known_bfloat16.load(std::memory_order_acquire);
+const PyArray_Descr* ml_dtypes_descr(DType type) {
+  const auto entry = std::find_if(kRegistered.begin(), kRegistered.end(),
+                                  [=](const Registered& each) { return each.type == type; });
+  if (entry == kRegistered.end()) return nullptr;
+  auto& place = registered[static_cast<std::size_t>(entry - kRegistered.begin())];
+  const PyArray_Descr* found = place.load(std::memory_order_acquire);
   if (found != nullptr) return found;
-  const nb::object type = module_attribute("ml_dtypes", "bfloat16");
+  const nb::object scalar = module_attribute("ml_dtypes", entry->name);
   const nb::object dtype = module_attribute("numpy", "dtype");
-  if (!type.is_valid() || !dtype.is_valid()) return nullptr;
-  nb::object descr = nb::steal(PyObject_CallOneArg(dtype.ptr(), type.ptr()));
+  if (!scalar.is_valid() || !dtype.is_valid()) return nullptr;
+  nb::object descr = nb::steal(PyObject_CallOneArg(dtype.ptr(), scalar.ptr()));
   if (!descr.is_valid()) {
     PyErr_Clear();
     return nullptr;
   }
-  // Kept alive as long as the process; ml_dtypes registers one only.
+  // Kept alive as long as the process; ml_dtypes registers one of each only.
   found = reinterpret_cast<const PyArray_Descr*>(descr.release().ptr());
-  known_bfloat16.store(found, std::memory_order_release);
+  place.store(found, std::memory_order_release);
   return found;
 }
 
+bool is_scalar_of_ml_dtypes(PyObject* object) {
+  return std::any_of(kRegistered.begin(), kRegistered.end(), [=](const Registered& each) {
+    const PyArray_Descr* descr = ml_dtypes_descr(each.type);
+    return descr != nullptr && Py_TYPE(object) == descr->typeobj;
+  });
+}
+
+const PyArray_Descr* descr_of(DType type) {
+  const PyArray_Descr* own = numpy().descr[static_cast<std::size_t>(type)];
+  return own != nullptr ? own : ml_dtypes_descr(type);
+}
+
 bool has_number(DType type, int number) {
-  if (type == DType::bf16) {
-    const PyArray_Descr* descr = number < NPY_USERDEF ? nullptr : bfloat16_descr();
+  if (facts(type).numpy_name.empty()) {
+    const PyArray_Descr* descr = number < NPY_USERDEF ? nullptr : ml_dtypes_descr(type);
     return descr != nullptr && descr->type_num == number;
   }
   const TypeNumbers numbers = type_numbers(type);

@@ -18,7 +18,7 @@ struct NumPy {
   PyTypeObject* floating;
   PyTypeObject* timedelta;  // an np.integer by inheritance, and no number
   // The descriptor that NumPy itself gives to arrays of each dtype.
-  // (Null for bf16, which is not NumPy's.)
+  // (Null for those that are not NumPy's.)
   std::array<const PyArray_Descr*, kDTypes.size()> descr;
 };
 
@@ -28,9 +28,15 @@ void import_numpy();
 bool is_numpy_known();
 const NumPy& numpy();  // only once they are known; never changes
 
-// The descriptor of ml_dtypes.bfloat16, or null: while nobody has imported ml_dtypes there are no
-// such arrays. Never imports it; raises nothing.
-const PyArray_Descr* bfloat16_descr();
+// The descriptor of a dtype that NumPy gets from ml_dtypes, or null: while nobody has imported that
+// there are no such arrays. Never imports it; raises nothing. Null for NumPy's own dtypes.
+const PyArray_Descr* ml_dtypes_descr(DType type);
+
+// Whether an object is a scalar of one of those dtypes.
+bool is_scalar_of_ml_dtypes(PyObject* object);
+
+// The descriptor of arrays of a dtype, NumPy's own or that of ml_dtypes.
+const PyArray_Descr* descr_of(DType type);
 
 // Whether NumPy's type number is one of the dtype.
 bool has_number(DType type, int number);

@@ -45,8 +45,7 @@ nb::object plain_number(PyObject* object) {
     return is_a(object, numpy().timedelta) ? nb::object() : nb::steal(PyNumber_Index(object));
   }
   if (is_a(object, numpy().floating)) return as_float(object);
-  const PyArray_Descr* bfloat16 = bfloat16_descr();
-  if (bfloat16 != nullptr && Py_TYPE(object) == bfloat16->typeobj) return as_float(object);
+  if (is_scalar_of_ml_dtypes(object)) return as_float(object);
   return is_real(object) ? as_float(object) : nb::object();
 }
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # what type checkers see of the table below
     from tack.lang.template_spec import spec as spec
     from tack.model.dtypes import bf16 as bf16
     from tack.model.dtypes import bool_ as bool_
+    from tack.model.dtypes import f8e4m3 as f8e4m3
+    from tack.model.dtypes import f8e5m2 as f8e5m2
     from tack.model.dtypes import f16 as f16
     from tack.model.dtypes import f32 as f32
     from tack.model.dtypes import f64 as f64
@@ -153,6 +155,8 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
         "f16",
         "f32",
         "f64",
+        "f8e4m3",
+        "f8e5m2",
         "i16",
         "i32",
         "i64",

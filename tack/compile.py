@@ -90,6 +90,7 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
         key,
         modules=tuple(name for name in fingerprint.modules if name not in own.modules),
         captured=tuple(item for item in fingerprint.captured if item not in own.captured),
+        facts=function.facts,
     )
 
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from generator.program import Buffer
+from generator.program import Buffer, numpy_dtype
 from twins import Pair
 
 from tack.ir.nodes import ELEMENTARY
@@ -149,6 +149,64 @@ def conversions(module: ModuleType) -> Iterator[Pair]:
         yield Pair(module.convert, signature, edges(*shapes))
         shapes = [(name, (COUNT,)) for name in (source, "f64")]
         yield Pair(module.widen, f"{source}[:], f64[:]", edges(*shapes))
+
+
+# --- every narrow float ---------------------------------------------------------------------------
+
+NARROW = {"f16": 16, "bf16": 16, "f8e4m3": 8, "f8e5m2": 8}
+NARROW_FLOATS = """
+import tack
+
+@tack.kernel
+def widened(x, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i]
+
+@tack.kernel
+def rounded(x, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i]
+
+@tack.kernel
+def kept(x, out):
+    for i in range(x.shape[0]):
+        value = tack.f32(x[i])
+        out[i] = value
+        out[i] = out[i] + value
+"""
+
+
+def every_bits(bits: int) -> Callable[[], list[np.ndarray[Any, Any]]]:
+    """All values of a narrow float, as their bits, and as many zeros for f32."""
+    words = np.dtype(f"u{bits // 8}")
+    return lambda: [np.arange(1 << bits, dtype=words), np.zeros(1 << bits, np.float32)]
+
+
+def every_rounding() -> np.ndarray[Any, Any]:
+    """Singles that each narrow float rounds in every way that there is.
+
+    Each sign and exponent, with the bits that decide between two neighbours and those beside.
+    """
+    leading = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
+    lower = [0, 1, 0xFFF, 0x1000, 0x1001, 0x1FFF, 0x2000, 0x7FFF, 0x8000, 0x8001, 0xF000, 0xFFFF]
+    return (leading[:, None] | np.array(lower, np.uint32)).ravel().view(np.float32)
+
+
+def narrow_floats(module: ModuleType) -> Iterator[Pair]:
+    for name, bits in NARROW.items():
+        kind = numpy_dtype(name)
+        yield Pair(
+            module.widened,
+            f"{name}[:], f32[:]",
+            every_bits(bits),
+            lambda memory, kind=kind: [memory[0].view(kind), memory[1]],
+        )
+        for kernel in (module.rounded, module.kept):
+            yield Pair(
+                kernel,
+                f"f32[:], {name}[:]",
+                lambda kind=kind: [every_rounding(), np.zeros(1 << 16, kind).repeat(12)],
+            )
 
 
 # --- elementary functions ------------------------------------------------------------------------
@@ -398,6 +456,7 @@ def overlapping(module: ModuleType) -> Iterator[Pair]:
 CORPUS: dict[str, tuple[str, Callable[[ModuleType], Iterator[Pair]]]] = {
     "arithmetic": (ARITHMETIC, arithmetic),
     "conversions": (CONVERSION, conversions),
+    "narrow floats": (NARROW_FLOATS, narrow_floats),
     "elementary": (ELEMENTARY_FUNCTIONS, elementary),
     "control": (CONTROL, control),
     "overlapping": (CONTROL, overlapping),

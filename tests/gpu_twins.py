@@ -45,6 +45,7 @@ __all__ = [
     "compile_zig",
     "disagreements",
     "emulated_disagreements",
+    "llvm_of_hip",
     "memory_after",
     "nvcc_targets",
     "nvrtc_capabilities",
@@ -314,15 +315,25 @@ def zig_processors() -> set[str]:
     return set(re.findall(r"^\s+(gfx\S+)$", listed, re.MULTILINE))
 
 
+def _hip_frontend(arch: str) -> tuple[str, ...]:
+    """The command that makes LLVM IR of HIP."""
+    mode = ("-x", "hip", "--offload-device-only", f"--offload-arch={arch}", "-fms-extensions")
+    bare = ("-nogpulib", "-nogpuinc", f"-I{HEADERS / 'device'}", "-std=c++17", "-O3", "-fwrapv")
+    return (*_zig(), "clang", *mode, *bare, *_STRICT, *_CLANG, "-emit-llvm")
+
+
+def llvm_of_hip(unit: Path, arch: str) -> str:
+    """The LLVM IR of HIP text after optimization."""
+    return _run(*_hip_frontend(arch), "-S", "-o", "-", unit)
+
+
 def compile_zig(unit: Path, arch: str, output: Path) -> None:
     """A code object for an AMD architecture, by the clang in PyPI's ziglang."""
     zig = _zig()
-    mode = ("-x", "hip", "--offload-device-only", f"--offload-arch={arch}", "-fms-extensions")
-    bare = ("-nogpulib", "-nogpuinc", f"-I{HEADERS / 'device'}", "-std=c++17", "-O3", "-fwrapv")
     device = ("-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}", "-nogpulib", "-O3")
     with tempfile.TemporaryDirectory() as name:
         code, object_ = Path(name, "unit.bc"), Path(name, "unit.o")
-        _run(*zig, "clang", *mode, *bare, *_STRICT, *_CLANG, "-c", "-emit-llvm", "-o", code, unit)
+        _run(*_hip_frontend(arch), "-c", "-o", code, unit)
         _run(*zig, "clang", *device, "-c", "-o", object_, code)
         _run(*zig, "ld.lld", "-shared", "-o", output, object_)
 

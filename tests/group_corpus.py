@@ -263,6 +263,15 @@ out[i, j, l] = tile[0, 0, 0] + tack.i32(where * 24 + tack.thread_id())
 """
 
 
+_STORED = """
+small = tack.shared(tack.{dtype}, 4)
+t = tack.thread_id()
+small[t] = x[i] / tack.f32(3)
+tack.barrier()
+out[i] = tack.f32(small[3 - t]) + tack.block_sum(tack.f32(small[t]))
+"""
+
+
 def _others() -> Iterator[GroupKernel]:
     for dtype in ("u8", "i32", "f32", "f64", "bf16"):
         yield GroupKernel(
@@ -361,6 +370,15 @@ def _others() -> Iterator[GroupKernel]:
         (28,),
         _numbers(("float32", (28,)), ("float32", (28,))),
     )
+    for dtype in ("f8e4m3", "f8e5m2"):
+        yield GroupKernel(
+            f"shared elements of {dtype}",
+            _kernel(_STORED.format(dtype=dtype), 4),
+            "f32[:], f32[:]",
+            (4,),
+            (28,),
+            _numbers(("float32", (28,)), ("float32", (28,))),
+        )
     yield GroupKernel(
         "three dimensions",
         _kernel(

@@ -37,7 +37,14 @@ class EndlessLoop(Exception):
     """A loop ran for longer than any test means it to."""
 
 
-FLOATS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
+FLOATS = {
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
 
 
 def wrap(value: int, dtype: DType) -> int:

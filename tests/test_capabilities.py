@@ -5,11 +5,15 @@ from __future__ import annotations
 from harness import levels
 from projects import Project
 
+from tack.aot import plan
 from tack.aot.plan import open_plan
+from tack.compile import generate
 from tack.model.capabilities import lacking
 from tack.model.dtypes import DTYPES
+from tack.model.record import replace
 from tack.model.signature import Signature
 from tack.model.targets import Target
+from tack.render.renderer import renderer_for
 
 CPU = Target("cpu", levels()[0])
 CUDA, METAL = Target("cuda", "sm_80"), Target("metal", "metal3.1")
@@ -47,3 +51,31 @@ def test_a_kernel_that_computes_with_such_a_type_is_skipped_too(tmp_path):
     assert built == {"i32, f32[:]"}
     (reason,) = {s.reason for s in plan.skipped if s.signature.startswith("f32")}
     assert reason.startswith(f"{METAL} has no f64, which {project.name}.kernels:saxpy needs")
+
+
+def test_a_variant_is_generated_once_for_targets_that_convert_alike_what_it_uses(
+    tmp_path, monkeypatch
+):
+    project = Project(tmp_path)
+    project.edit("kernels", "a * x[i]", "tack.f32(tack.bf16(a * x[i]))")
+    made = []
+
+    def counted(variant, renderer):
+        made.append(f"{variant.kernel.name.partition(':')[2]} {variant.target.arch}")
+        return generate(variant, renderer)
+
+    monkeypatch.setattr(plan, "generate", counted)
+    targets = [Target("cuda", arch) for arch in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a")]
+    with plan_for(project, *targets) as found:
+        sources = [s for k in found.kernels for u in k.units for s in u.sources]
+    assert {arch for each in made for name, arch in [each.split()] if name == "saxpy"} == {
+        "sm_75",  # has no conversions of bf16
+        "sm_80",
+    }
+    assert {arch for each in made for name, arch in [each.split()] if name != "saxpy"} == {"sm_75"}
+    for target in targets:
+        alone = {s.title: s.text for s in sources if s.variant.target == target}
+        for title, text in alone.items():
+            variant = next(s.variant for s in sources if s.title == title)
+            fresh = generate(replace(variant, target=target), renderer_for(target))
+            assert fresh.text == text

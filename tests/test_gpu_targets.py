@@ -26,14 +26,20 @@ from tack.model.targets import CPU_LEVELS, Target
 from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
 
+# With each type whose conversions depend on the target.
 KERNEL = """
 import tack
 
 @tack.kernel
-def scaled(a, x, out):
+def scaled(a, x, half, brain, three, two, out):
     for i in range(out.shape[0]):
+        half[i] = x[i] * half[i]
+        brain[i] = x[i] * brain[i]
+        three[i] = x[i] * three[i]
+        two[i] = x[i] * two[i]
         out[i] = a * x[i] + out[i]
 """
+SIGNATURE = "f32, f32[:], f16[:], bf16[:], f8e4m3[:], f8e5m2[:], f32[:]"
 
 TARGETS = [Target(backend, arch) for backend, gpus in GPUS.items() for arch in gpus]
 CUDA, HIP = ([t for t in TARGETS if t.backend == backend] for backend in ("cuda", "hip"))
@@ -41,20 +47,20 @@ CUDA, HIP = ([t for t in TARGETS if t.backend == backend] for backend in ("cuda"
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Backend -> a small unit."""
+    """Target -> a small unit."""
     kernel = load_module(KERNEL, tmp_path_factory.mktemp("kernel")).scaled
-    signature = Signature.parse("f32, f32[:], f32[:]")
+    signature = Signature.parse(SIGNATURE)
     found = {}
-    for target in {t.backend: t for t in TARGETS}.values():
+    for target in TARGETS:
         renderer = renderer_for(target)
         source = generate(Variant(kernel.definition, signature, target), renderer)
-        found[target.backend] = assemble("targets", [source], renderer)
+        found[str(target)] = assemble("targets", [source], renderer)
     return found
 
 
 def written(text: dict[str, str], target: Target, folder: Path) -> Path:
     unit = folder / f"unit{renderer_for(target).suffix}"
-    unit.write_text(text[target.backend], encoding="utf-8")
+    unit.write_text(text[str(target)], encoding="utf-8")
     return unit
 
 

@@ -22,6 +22,7 @@ from gpu_twins import (
     compile_nvrtc,
     compile_zig,
     emulated_disagreements,
+    llvm_of_hip,
 )
 from harness import source_of
 from oracle import OracleRefused
@@ -29,10 +30,12 @@ from twins import Pair
 
 from tack.compile import assemble, generate
 from tack.errors import CompileError, UnsupportedError
-from tack.model.capabilities import lacking
+from tack.model.capabilities import capabilities_of, lacking
+from tack.model.dtypes import NARROW
 from tack.model.gpus import GPUS
 from tack.model.signature import Signature
 from tack.model.targets import Target
+from tack.model.tensor_cores import tensor_cores_of
 from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
 
@@ -122,7 +125,56 @@ def test_metal_text_has_the_attributes_that_metal_knows(corpus: list[Pair], tmp_
 
 
 @pytest.mark.parametrize("backend", DIALECTS)
-def test_architectures_of_a_backend_share_their_text(backend: str) -> None:
+def test_architectures_that_convert_alike_share_their_text(backend: str) -> None:
     """So a plan renders it once for all of them."""
-    first, *others = (renderer_for(Target(backend, arch)) for arch in GPUS[backend])
-    assert all(other is first for other in others)
+    renderers = {arch: renderer_for(Target(backend, arch)) for arch in GPUS[backend]}
+    for arch, renderer in renderers.items():
+        cores = tensor_cores_of(Target(backend, arch))
+        alike = [
+            other
+            for other, gpu in GPUS[backend].items()
+            if gpu.converts == GPUS[backend][arch].converts
+            and tensor_cores_of(Target(backend, other)) == cores
+        ]
+        assert all(renderers[other] is renderer for other in alike)
+    assert len(set(map(id, renderers.values()))) == {"cuda": 3, "hip": 6, "metal": 1}[backend]
+
+
+def test_no_compiler_of_hip_computes_at_a_narrow_type(tmp_path: Path) -> None:
+    """Its division need not be rounded as that of f32 is, rounded again."""
+    text = "import tack\n@tack.kernel\ndef k(x, y):\n    for i in range(x.shape[0]):\n"
+    kernel = load_module(text + "        y[i] = x[i] / y[i] * x[i] + y[i]\n", tmp_path).k
+    target = Target("hip", "gfx942")
+    found = llvm_of_hip(unit([Pair(kernel, "f16[:], f16[:]", list)], target, tmp_path), "gfx942")
+    assert "fptrunc float" in found
+    assert not re.search(r"\bf(add|mul|div) half\b", found)
+
+
+CONVERTING = {
+    "cuda:sm_75": {"f16"},
+    "cuda:sm_80": {"f16", "bf16"},
+    "cuda:sm_89": {"f16", "bf16", "f8e4m3", "f8e5m2"},
+    "cuda:sm_90a": {"f16", "bf16", "f8e4m3", "f8e5m2"},
+    "cuda:compute_120f": {"f16", "bf16", "f8e4m3", "f8e5m2"},
+    "hip:gfx942": {"f16"},
+    "hip:gfx950": {"f16", "bf16"},
+    "hip:gfx9-4-generic": {"f16"},
+    "metal:metal3.1": {"f16"},
+    "cpu:x86-64-v3": set(),
+}
+
+
+@pytest.mark.parametrize("target", CONVERTING)
+def test_what_a_target_converts_by_instructions_is_no_integer_arithmetic(
+    target: str, tmp_path: Path
+) -> None:
+    text, _ = CORPUS["narrow floats"]
+    chosen = Target.parse(target)
+    assert capabilities_of(chosen).converts == CONVERTING[target]
+    kernel = load_module(text, tmp_path).kept
+    for name in NARROW:
+        variant = Variant(kernel.definition, Signature.parse(f"f32[:], {name}[:]"), chosen)
+        source = generate(variant, renderer_for(chosen)).text
+        is_native = name in CONVERTING[target]
+        assert (f"tack_{name}_of_f32(" in source) == is_native
+        assert ("tack_bits_of_f32(" in source) == (not is_native)

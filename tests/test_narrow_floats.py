@@ -29,11 +29,18 @@ from tack.errors import CompileError
 from tack.model.dtypes import DTYPES, round_float
 
 Array = np.ndarray[Any, Any]
-FORMATS = {"f16": (11, -24, 65504.0), "bf16": (8, -133, 2.0**128 - 2.0**120)}
+FORMATS = {
+    "f8e4m3": (4, -9, 448.0),
+    "f8e5m2": (3, -16, 57344.0),
+    "f16": (11, -24, 65504.0),
+    "bf16": (8, -133, 2.0**128 - 2.0**120),
+}
 """Precision, exponent of the least subnormal, greatest value."""
 KINDS: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
+STORED: dict[str, Any] = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
 NUMPY = {
     "bool": np.bool_,
+    **STORED,
     **KINDS,
     "f32": np.float32,
     "f64": np.float64,
@@ -126,8 +133,14 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
 
 
 def everything(dtype: str) -> Array:
-    """All 65536 values."""
-    return np.arange(65536, dtype=np.uint16).view(KINDS[dtype])
+    """All values, which are 65536 or 256."""
+    bits = np.dtype(f"u{DTYPES[dtype].itemsize}")
+    return np.arange(1 << DTYPES[dtype].bits, dtype=bits).view(NUMPY[dtype])
+
+
+def beyond(dtype: str) -> float:
+    """What is too large for the type."""
+    return math.nan if dtype == "f8e4m3" else math.inf
 
 
 def nearest(values: Array, dtype: str) -> Array:
@@ -137,7 +150,7 @@ def nearest(values: Array, dtype: str) -> Array:
         quantum = np.maximum(np.frexp(values)[1] - precision, least)
         steps = np.rint(np.ldexp(values, -quantum))
         rounded = np.where(np.isfinite(values), np.ldexp(steps, quantum), values)
-        rounded = np.where(np.abs(rounded) > greatest, np.copysign(np.inf, values), rounded)
+        rounded = np.where(np.abs(rounded) > greatest, beyond(dtype), rounded)
         return np.where(np.isnan(values), np.nan, np.copysign(rounded, values))
 
 
@@ -305,10 +318,11 @@ def test_fma_rounds_once(module: ModuleType, dtype: str) -> None:
 def middles(dtype: str) -> Array:
     """Each value, the middle of it and the next, and the doubles beside these."""
     precision, _, greatest = FORMATS[dtype]
-    values = everything(dtype)[: 0x7C00 if dtype == "f16" else 0x7F80].astype(np.float64)
-    beyond = greatest + 2.0 ** (math.frexp(greatest)[1] - precision)
-    middle = (values + np.append(values[1:], beyond)) / 2
-    found = np.concatenate([values, middle, [0.0, beyond, 1e300, 5e-324, np.inf, np.nan]])
+    values = doubles(everything(dtype))
+    values = values[np.isfinite(values) & ~np.signbit(values)]
+    next_one = greatest + 2.0 ** (math.frexp(greatest)[1] - precision)
+    middle = (values + np.append(values[1:], next_one)) / 2
+    found = np.concatenate([values, middle, [0.0, next_one, 1e300, 5e-324, np.inf, np.nan]])
     found = np.concatenate([found, np.nextafter(found, np.inf), np.nextafter(found, 0)])
     return np.concatenate([found, -found])
 
@@ -351,7 +365,7 @@ def test_every_value_casts_to_every_type(module: ModuleType, dtype: str) -> None
     expected: list[Array] = []
     for name in names:
         if DTYPES[name].is_float:
-            expected.append(nearest(wide, name) if name in KINDS else wide)
+            expected.append(nearest(wide, name) if name in FORMATS else wide)
             continue
         low, high = DTYPES[name].minimum, DTYPES[name].maximum
         whole = [0 if math.isnan(v) else v if math.isinf(v) else int(v) for v in wide.tolist()]

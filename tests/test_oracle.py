@@ -15,20 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import numbers
+from oracle.arrays import numpy_dtype
 from oracle.types import DTYPES, F32, F64, I64, U8, OracleRefused, WeakInt, default_float, promote
 from oracle.values import Value, call_builtin, literal
 
 Load = Callable[[str], ModuleType]
 
 INTEGERS = [each for each in DTYPES.values() if each.kind in ("signed", "unsigned")]
-NUMPY = {
-    each.name: np.dtype(
-        {"s": "int", "u": "uint", "f": "float"}[each.kind[0]] + str(each.bits)
-        if each.kind != "bool"
-        else "bool"
-    )
-    for each in DTYPES.values()
-}
+NUMPY = {name: numpy_dtype(name) for name in DTYPES}
 doubles = st.floats(allow_subnormal=True)
 singles = st.floats(width=32, allow_subnormal=True)
 finite = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=True)

@@ -1,4 +1,4 @@
-"""Bools, floats of 16 bits, builtins and atomics: prebuilt and compiled at the call alike."""
+"""Bools, floats of 8 and 16 bits, builtins and atomics: prebuilt and compiled at the call alike."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ TEXT = """
 ROWS = [
     ("masked", "bool[:], f16[:], f16[:], bf16, f32[:]"),
     ("masked", "bool[:], bf16[:], bf16[:], bf16, bf16[:]"),
+    ("masked", "bool[:], f8e4m3[:], f8e4m3[:], bf16, f8e5m2[:]"),
     ("binned", "f16[:], u32[:], f32[:]"),
 ]
 
@@ -48,6 +49,7 @@ def arguments(kernel: str, kind: Any, out: Any) -> list[Any]:
     [
         ("masked", np.float16, np.float32),
         ("masked", ml_dtypes.bfloat16, ml_dtypes.bfloat16),
+        ("masked", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
         ("binned", np.float16, None),
     ],
 )

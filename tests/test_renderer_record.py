@@ -14,6 +14,7 @@ from tack.compile import assemble, generate
 from tack.errors import UnsupportedError
 from tack.model.signature import Signature
 from tack.model.targets import Target
+from tack.model.tensor_cores import TensorCore
 from tack.model.variant import Variant
 from tack.render import renderer as module
 from tack.render.renderer import Renderer, renderer_for
@@ -31,8 +32,11 @@ def count(x: tack.Array, y: tack.Array) -> None:
 
 def generated(signature: str = "f32[:], f32[:]", **changed: Any) -> Source:
     """What is generated where fields of the C renderer are others."""
-    variant = Variant(count.definition, Signature.parse(signature), CPU)
-    return generate(variant, replace(renderer_for(CPU), **changed))
+    return generate(of_count(signature, CPU), replace(renderer_for(CPU), **changed))
+
+
+def of_count(signature: str, target: Target) -> Variant:
+    return Variant(count.definition, Signature.parse(signature), target)
 
 
 def test_render_writes_a_variant() -> None:
@@ -59,6 +63,14 @@ def test_suffix_names_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def test_supported_ops_are_not_expanded() -> None:
     assert "fmod" in generated().text
     assert "fmod" not in generated(supported_ops=frozenset({"wrap", "private atomics"})).text
+
+
+def test_conversions_among_supported_ops_are_instructions() -> None:
+    target = Target("cuda", "sm_90")
+    has = renderer_for(target)
+    for renderer in (has, replace(has, supported_ops=has.supported_ops - {"f16"})):
+        text = generate(of_count("f16[:], f32[:]", target), renderer).text
+        assert ("tack_f32_of_f16(" in text) == ("f16" in renderer.supported_ops)
 
 
 def test_an_atomic_that_is_not_among_atomics_is_refused_with_its_place() -> None:
@@ -125,7 +137,7 @@ def test_tensor_cores_are_what_products_are_made_of() -> None:
     variant = Variant(product.definition, Signature.parse("f16[:, :], f32[:, :]"), target)
     renderer = renderer_for(target)
     (half, _) = renderer.tensor_cores
-    renamed = replace(half, operand="f16", lanes=16, a=half.b, b=half.a)
+    renamed = TensorCore("f16", "f32", 16, a=half.b, b=half.a, c=half.c)
     first, second = (
         generate(variant, replace(renderer, tensor_cores=(core,))) for core in (half, renamed)
     )

@@ -101,6 +101,13 @@ def test_division_of_integers_is_f32(a: str, b: str) -> None:
         ("a ** b", {"a": "u8", "b": "f16"}, "f16"),
         ("a ** b", {"a": "f32", "b": "f64"}, "f64"),
         ("a ** 2", {"a": "f16"}, "f16"),
+        ("a ** 2", {"a": "f8e4m3"}, "f32"),
+        ("a", {"a": "f8e5m2"}, "f8e5m2"),
+        ("-a", {"a": "f8e5m2"}, "f32"),
+        ("a if b else a", {"a": "f8e4m3", "b": "bool"}, "f8e4m3"),
+        ("a if b else 0.1", {"a": "f8e4m3", "b": "bool"}, "f32"),
+        ("tack.floor(a)", {"a": "f8e4m3"}, "f32"),
+        ("max(a, b)", {"a": "f8e4m3", "b": "f8e4m3"}, "f32"),
         ("a ** 0.5", {"a": "i64"}, "f32"),
         ("2.0 ** a", {"a": "i64"}, "f32"),
         ("a ** -1", {"a": "f64"}, "f64"),
@@ -304,7 +311,7 @@ def test_a_float_into_an_integer_array_is_refused(value: str) -> None:
     assert "cast it: tack.u8(...)" in message
 
 
-@pytest.mark.parametrize("target", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("target", ["f8e5m2", "f16", "bf16", "f32", "f64"])
 @pytest.mark.parametrize("digits", [310, 400, 1000])
 def test_a_literal_beyond_a_float_is_stored_as_an_infinity(target: str, digits: int) -> None:
     for sign in ("", "-"):

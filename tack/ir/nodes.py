@@ -159,7 +159,11 @@ _ATOMIC_KINDS: Final = {
 }
 
 ATOMIC_DTYPES: Final[dict[str, tuple[str, ...]]] = {
-    op: tuple(name for name, dtype in DTYPES.items() if dtype.kind in _ATOMIC_KINDS[op])
+    op: tuple(
+        name
+        for name, dtype in DTYPES.items()
+        if dtype.kind in _ATOMIC_KINDS[op] and not dtype.is_stored_float
+    )
     for op in ATOMIC_OPS
 }
 """Operation -> the names of the types whose elements it works on. Targets have them for integers,
@@ -575,9 +579,10 @@ class IRFunction(IRNode):
     evaluate an expression once: they have its type, whatever that is, so that they change none.
     ``local_arrays`` are the arrays of an iteration or of a group. ``workgroup`` has how many
     iterations are a group along each axis of the parallel loop; it is empty if they have nothing to
-    do with each other. ``groups`` are the locals that share one type:
-    the components of each vector. ``indices`` are the declared locals that hold an index, and take
-    what an index may be. ``positions`` lies beside the tree and is in no key.
+    do with each other. ``groups`` are the locals that share one type: the components of each
+    vector. ``indices`` are the declared locals that hold an index, and take what an index may be.
+    ``facts`` are what of a target it was made for: the names of narrow floats that it converts, and
+    ``"warps"`` if it asked for warps. ``positions`` lies beside the tree and is in no key.
     """
 
     name: str
@@ -593,6 +598,7 @@ class IRFunction(IRNode):
     indices: set[str] = field(default_factory=set)
     local_arrays: dict[str, LocalArray] = field(default_factory=dict)
     workgroup: tuple[int, ...] = ()
+    facts: frozenset[str] = frozenset()
 
     @property
     def arrays(self) -> dict[str, IRParam | LocalArray]:

@@ -263,7 +263,8 @@ def constant(value: Any, dtype: DType | VectorType | None = None) -> Any:
             raise OverflowError(f"tack.constant({value!r}) fits no integer type of 64 bits")
     elif dtype.is_float:
         given, item = item, float(dtype.convert(item))
-        if math.isinf(item) and not (isinstance(given, float) and math.isinf(given)):
+        is_kept = isinstance(given, float) and (given == item or math.isnan(given))
+        if not math.isfinite(item) and not is_kept:
             raise OverflowError(
                 f"tack.constant({value!r}, tack.{dtype}) is beyond the range of {dtype}"
             )

@@ -13,9 +13,14 @@ __all__ = ["Capabilities", "capabilities_of", "lacking"]
 
 
 class Capabilities(Record):
-    """The capabilities of a target: ``dtypes`` are the scalar types that it has."""
+    """The capabilities of a target.
+
+    ``dtypes`` are the scalar types that it has, ``converts`` the narrow floats that it converts f32
+    to, and back, by instructions.
+    """
 
     dtypes: frozenset[str]
+    converts: frozenset[str] = frozenset()
 
 
 _EVERYTHING: Final = frozenset(DTYPES)
@@ -23,8 +28,10 @@ _EVERYTHING: Final = frozenset(DTYPES)
 
 def capabilities_of(target: Target) -> Capabilities:
     """What ``target`` can do."""
-    lacks = target.gpu.lacks if target.gpu is not None else frozenset()
-    return Capabilities(dtypes=_EVERYTHING - lacks)
+    gpu = target.gpu
+    if gpu is None:
+        return Capabilities(dtypes=_EVERYTHING)
+    return Capabilities(dtypes=_EVERYTHING - gpu.lacks, converts=gpu.converts)
 
 
 def lacking(target: Target, signature: Signature) -> str | None:

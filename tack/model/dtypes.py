@@ -11,11 +11,19 @@ import math
 import sys
 from typing import Any, Final, Literal
 
+from tack.model.record import Record
+
 __all__ = [
     "DTYPES",
+    "NARROW",
     "DType",
+    "Narrow",
+    "as_operand",
     "bf16",
     "bool_",
+    "dtype_of_ml_dtypes",
+    "f8e4m3",
+    "f8e5m2",
     "f16",
     "f32",
     "f64",
@@ -65,8 +73,13 @@ class DType(type):
 
     @property
     def is_narrow_float(cls) -> bool:
-        """Whether this is a float of 16 bits, which is computed in f32 and rounded."""
-        return cls.kind == "float" and cls.bits == 16
+        """Whether this is a float of 8 or 16 bits, which is its bits in memory, else an f32."""
+        return cls.kind == "float" and cls.bits <= 16
+
+    @property
+    def is_stored_float(cls) -> bool:
+        """Whether this is a float of 8 bits, which is only stored: computed with, it is f32."""
+        return cls.kind == "float" and cls.bits == 8
 
     @property
     def is_signed(cls) -> bool:
@@ -135,8 +148,8 @@ class _Scalar(metaclass=DType, kind="bool", bits=0):
     def __new__(cls, value: Any = 0) -> Any:
         import numpy as np
 
-        if cls is bf16:
-            return _bfloat16(value)
+        if cls.name in _OF_ML_DTYPES:
+            return _of_ml_dtypes(cls, value)
         scalar_type = np.bool_ if cls.kind == "bool" else getattr(np, numpy_name(cls))
         if cls.kind == "float":
             with np.errstate(over="ignore"):
@@ -154,6 +167,8 @@ class u8(_Scalar, kind="uint", bits=8): """8-bit unsigned integer."""
 class u16(_Scalar, kind="uint", bits=16): """16-bit unsigned integer."""
 class u32(_Scalar, kind="uint", bits=32): """32-bit unsigned integer."""
 class u64(_Scalar, kind="uint", bits=64): """64-bit unsigned integer."""
+class f8e4m3(_Scalar, kind="float", bits=8): """OCP's E4M3: to 448, and NaN; no infinity."""
+class f8e5m2(_Scalar, kind="float", bits=8): """OCP's E5M2: the upper half of an f16."""
 class f16(_Scalar, kind="float", bits=16): """IEEE 754 binary16."""
 class bf16(_Scalar, kind="float", bits=16): """The upper half of an f32, bfloat16."""
 class f32(_Scalar, kind="float", bits=32): """IEEE 754 binary32."""
@@ -162,27 +177,41 @@ class f64(_Scalar, kind="float", bits=64): """IEEE 754 binary64."""
 
 DTYPES: Final[dict[str, DType]] = {
     dtype.name: dtype
-    for dtype in (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
+    for dtype in (
+        *(bool_, i8, i16, i32, i64, u8, u16, u32, u64),
+        *(f8e4m3, f8e5m2, f16, bf16, f32, f64),
+    )
 }
 """Every scalar type by its name."""
 
 _NUMPY_NAMES: Final = {"i": "int", "u": "uint", "f": "float"}
 
+_OF_ML_DTYPES: Final = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
+"""Name of a type that NumPy lacks -> its name in the package ``ml_dtypes``."""
+
 
 def numpy_name(dtype: DType) -> str:
     """The name of the NumPy dtype with the same values, such as ``"float32"``."""
-    if dtype is bf16:
-        return "bfloat16"  # of the package ml_dtypes
+    if dtype.name in _OF_ML_DTYPES:
+        return _OF_ML_DTYPES[dtype.name]
     return "bool" if dtype.is_bool else _NUMPY_NAMES[dtype.name[0]] + dtype.name[1:]
 
 
-def _bfloat16(value: Any) -> Any:
+def _of_ml_dtypes(dtype: DType, value: Any) -> Any:
     """A scalar of ``ml_dtypes``; the same value as ``numpy.float32`` where nobody imported that."""
     import numpy as np
 
-    rounded = np.float32(bf16.convert(value.item() if isinstance(value, np.generic) else value))
+    rounded = np.float32(dtype.convert(value.item() if isinstance(value, np.generic) else value))
     module = sys.modules.get("ml_dtypes")
-    return rounded if module is None else module.bfloat16(rounded)
+    return rounded if module is None else getattr(module, numpy_name(dtype))(rounded)
+
+
+def dtype_of_ml_dtypes(scalar_type: type) -> DType | None:
+    """The type that a scalar type of ``ml_dtypes`` is; None for others, which no kernel takes."""
+    if scalar_type.__module__ != "ml_dtypes":
+        return None
+    names = (name for name, theirs in _OF_ML_DTYPES.items() if theirs == scalar_type.__name__)
+    return DTYPES.get(next(names, ""))
 
 
 def float_of(value: int | float) -> float:
@@ -198,26 +227,53 @@ def round_float(value: float, dtype: DType) -> float:
     if dtype.bits == 64:
         return value
     if dtype.is_narrow_float:
-        return _round_narrow(value, *_NARROW[dtype.name])
+        return _round_narrow(value, NARROW[dtype.name])
     import ctypes
 
     return ctypes.c_float(value).value
 
 
-_NARROW: Final = {"f16": (11, -24, 65504.0), "bf16": (8, -133, 2.0**128 - 2.0**120)}
-"""Name of a 16-bit float -> bits of precision, exponent of the least subnormal, greatest value."""
+class Narrow(Record):
+    """How a float of 8 or 16 bits is laid out.
+
+    ``precision`` counts the bits of its significand, ``least`` is the exponent of its least
+    subnormal. What is rounded beyond ``greatest`` is ``beyond``.
+    """
+
+    precision: int
+    least: int
+    greatest: float
+    beyond: float = math.inf
 
 
-def _round_narrow(value: float, precision: int, least: int, greatest: float) -> float:
-    if value == 0 or not math.isfinite(value):
+NARROW: Final = {
+    "f8e4m3": Narrow(4, -9, 448.0, math.nan),
+    "f8e5m2": Narrow(3, -16, 57344.0),
+    "f16": Narrow(11, -24, 65504.0),
+    "bf16": Narrow(8, -133, 2.0**128 - 2.0**120),
+}
+"""The layouts of narrow floats, by name.
+
+Sources: IEEE 754-2019; "OCP 8-bit Floating Point Specification (OFP8)" 1.0, whose conversion
+without saturation this is.
+"""
+
+
+def _round_narrow(value: float, layout: Narrow) -> float:
+    if value == 0 or math.isnan(value):
         return value
-    quantum = max(math.frexp(value)[1] - precision, least)
+    beyond = math.copysign(layout.beyond, value)
+    if math.isinf(value):
+        return beyond
+    quantum = max(math.frexp(value)[1] - layout.precision, layout.least)
     try:
         steps = round(math.ldexp(value, -quantum))  # halves to even; exact before
     except OverflowError:
-        return math.copysign(math.inf, value)
-    rounded = math.ldexp(steps, quantum) if abs(value) < 2 * greatest else math.inf
-    return math.copysign(rounded if abs(rounded) <= greatest else math.inf, value)
+        return beyond
+    if abs(value) >= 2 * layout.greatest:
+        return beyond
+    rounded = math.copysign(math.ldexp(steps, quantum), value)
+    return rounded if abs(rounded) <= layout.greatest else beyond
 
 
 def unsigned(dtype: DType) -> DType:
@@ -225,11 +281,20 @@ def unsigned(dtype: DType) -> DType:
     return DTYPES[f"u{dtype.bits}"]
 
 
+def as_operand(dtype: DType) -> DType:
+    """The type that ``dtype`` is computed with: f32 for a float of 8 bits."""
+    return f32 if dtype.is_stored_float else dtype
+
+
 def promote(left: DType, right: DType) -> DType | None:
     """The narrowest type that holds both ranges; None where signed meets u64.
 
     An integer with a float gives that float; f16 with bf16 gives f32; bool gives the other type.
+    A float of 8 bits counts as f32 beside any other type.
     """
+    if left is right:
+        return left
+    left, right = as_operand(left), as_operand(right)
     if left is right or right.is_bool:
         return left
     if left.is_bool:
@@ -247,9 +312,9 @@ def promote(left: DType, right: DType) -> DType | None:
 
 
 def plain_number(value: object) -> bool | int | float | None:
-    """The Python number that a scalar holds, of NumPy's types and bfloat16 too; None for others.
+    """The Python number that a scalar of NumPy, or of our types of ml_dtypes, holds, or None.
 
-    Other packages' scalars are none, small integers and floats of `ml_dtypes` among them.
+    Other packages' scalars are none, further small numbers of `ml_dtypes` among them.
 
     >>> plain_number(True), plain_number("1")
     (True, None)
@@ -260,7 +325,7 @@ def plain_number(value: object) -> bool | int | float | None:
             return bool(value)
         if isinstance(value, numpy.integer) and not isinstance(value, numpy.timedelta64):
             return int(value)
-        bfloat16 = getattr(sys.modules.get("ml_dtypes"), "bfloat16", None)
-        is_float = isinstance(value, numpy.floating) or type(value) is bfloat16
-        return float(value) if is_float else None
+        if isinstance(value, numpy.floating) or dtype_of_ml_dtypes(type(value)) is not None:
+            return float(value)
+        return None
     return value if isinstance(value, bool | int | float) else None

@@ -11,7 +11,9 @@ Guide" 13.0, "Binary Compatibility", "PTX Compatibility" and "Compute Capabiliti
 NVIDIA's list "CUDA GPU Compute Capability". HIP: LLVM's "User Guide for AMDGPU Backend", tables
 "AMDGPU Processors" and "AMDGPU Generic Processors", and ``clang --print-supported-cpus`` 22. Metal:
 Apple's documentation of ``MTLLanguageVersion`` and ``MTLGPUFamily``, "Metal Feature Set Tables" and
-"Metal Shading Language Specification".
+"Metal Shading Language Specification". Conversions: "PTX ISA", ``cvt``; LLVM's
+``AMDGPUUsage`` and ``AMDGPU.td`` (``FeatureBF16ConversionInsts``); "Metal Shading Language
+Specification", "Conversion Rules for Floating-Point and Integer Types".
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ __all__ = ["GPUS", "Gpu", "runs_on"]
 class Gpu(Record):
     """One target: the ``hardware`` that it is named after, if its makers name any.
 
-    ``lacks`` are scalar types that it has not; ``least_os`` is the first system that takes its
-    code, where that depends on the system.
+    ``lacks`` are scalar types that it has not, ``converts`` narrow floats that it converts f32 to,
+    and back, by instructions that round as the language does. ``least_os`` is the first system that
+    takes its code, where that depends on the system.
     """
 
     hardware: str = ""
     lacks: frozenset[str] = frozenset()
+    converts: frozenset[str] = frozenset({"f16"})
     least_os: str = ""
 
 
@@ -55,6 +59,9 @@ _ALONE: Final = frozenset({87, 88, 110})
 """Those whose images run on them only and that run no image of others: systems on a chip, for which
 NVIDIA promises no binary compatibility, and 8.8, of which it lists no device."""
 
+_CONVERTING: Final = {"f16": 75, "bf16": 80, "f8e4m3": 89, "f8e5m2": 89}
+"""Narrow float -> the first compute capability with instructions that convert f32 to it."""
+
 _FAMILIES: Final = {100: (100, 103), 103: (103,), 110: (110,), 120: (120, 121), 121: (121,)}
 """Compute capability of family specific code -> the devices that run it."""
 
@@ -66,9 +73,10 @@ def _cuda() -> dict[str, Gpu]:
     found: dict[str, Gpu] = {}
     for form in ("sm", "compute"):
         for number, hardware in _CAPABILITIES.items():
+            has = frozenset(name for name, first in _CONVERTING.items() if number >= first)
             suffixes = ["", *"a" * (number in _SPECIFIC), *"f" * (number in _FAMILIES)]
             names = (f"{form}_{number}{suffix}" for suffix in suffixes)
-            found |= dict.fromkeys(names, Gpu(hardware))
+            found |= dict.fromkeys(names, Gpu(hardware, converts=has))
     return found
 
 
@@ -130,10 +138,11 @@ GPUS: Final[dict[str, dict[str, Gpu]]] = {
     "cuda": _cuda(),
     "hip": {
         **{name: Gpu(hardware) for name, hardware in _PROCESSORS.items()},
+        "gfx950": Gpu(_PROCESSORS["gfx950"], converts=frozenset({"f16", "bf16"})),
         **dict.fromkeys(_GENERIC, Gpu()),
     },
     "metal": {
-        version: Gpu(_METAL_GPUS, frozenset({"f64"}), system)
+        version: Gpu(_METAL_GPUS, frozenset({"f64"}), least_os=system)
         for version, system in _METAL_SYSTEMS.items()
     },
 }

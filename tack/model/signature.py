@@ -309,8 +309,9 @@ _TEMPLATE: Final = rf"\s*(?P<type>{_REFERENCE})\((?P<inner>.*)\)\s*\Z"
 _ENTRY: Final = r"\s*([^\W\d]\w*)\s*([:=])\s*(.*?)\s*\Z"
 _NUMBER: Final = r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)"
 _PART: Final = rf"(True|False|{_NUMBER})"
-_VECTOR: Final = rf"[a-z]+\d*(x[234]){{1,2}}\({_PART}(, {_PART})*\)"
-_CONSTANT: Final = rf"True|False|{_NUMBER}|[a-z]+\d+\({_NUMBER}\)|{_VECTOR}"
+_SCALAR: Final = r"[a-z]+\d+(e\dm\d)?"
+_VECTOR: Final = rf"({_SCALAR}|bool)(x[234]){{1,2}}\({_PART}(, {_PART})*\)"
+_CONSTANT: Final = rf"True|False|{_NUMBER}|{_SCALAR}\({_NUMBER}\)|{_VECTOR}"
 
 
 def _parse_any(part: str, text: str) -> Spec:

@@ -27,7 +27,7 @@ from tack.ir.nodes import (
     IRUnaryOp,
     IRWarpSize,
 )
-from tack.model.dtypes import DType, bool_, f64, i64
+from tack.model.dtypes import DType, as_operand, bool_, f64, i64
 from tack.model.errors import CompileError
 from tack.passes import arithmetic
 from tack.passes.lattice import (
@@ -104,13 +104,17 @@ class Typer:
         node, type_ = typed
         if isinstance(type_, Weak) and type_.value is not None:
             return self._carry(node, IRConstant(arithmetic.convert(type_.value, dtype), dtype))
-        if dtype.is_bool:
-            return self._carry(node, truth(node))
         if node.dtype is dtype:
             return node
-        if isinstance(node, IRConstant):
+        if isinstance(node, IRConstant) and not dtype.is_bool:
             return self._carry(node, IRConstant(arithmetic.convert(node.value, dtype), dtype))
-        return self._carry(node, IRCast(node, dtype))
+        assert node.dtype is not None
+        operand = as_operand(node.dtype)  # what is only stored is widened before anything else
+        if operand is not node.dtype:
+            node = self._carry(node, IRCast(node, operand))
+        if dtype.is_bool:
+            return self._carry(node, truth(node))
+        return node if operand is dtype else self._carry(node, IRCast(node, dtype))
 
     def condition(self, node: Expression) -> Expression:
         """The truth of ``node``."""
@@ -206,7 +210,7 @@ class Typer:
 
     def _compare(self, node: IRCompare) -> Typed:
         left, right = self.visit(node.left), self.visit(node.right)
-        dtype = self.rules.natural(self.rules.meet(left.type, right.type))
+        dtype = self.rules.compared(left.type, right.type)
         operands = self.convert(left, dtype), self.convert(right, dtype)
         return Typed(IRCompare(node.op, *operands, bool_), bool_)
 

@@ -62,6 +62,7 @@ def split_groups(function: IRFunction, warps: Warps = NO_WARPS) -> IRFunction | 
     loop, fragments = kernel_loop(function), None
     if uses_warps(function):
         fragments = Fragments(function, warps)
+        function.facts |= {"warps"}
     loop.body = _Splitter(function, fragments).lanes(loop.body)
     if fragments is not None:
         fragments.settle()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tack.ir.nodes import BIT_COUNTS, ELEMENTARY, GROUP_REDUCTIONS, PREDICATES
-from tack.model.dtypes import DType, bool_, f32, f64, i64, promote, u64
+from tack.model.dtypes import DType, as_operand, bool_, f32, f64, i64, promote, u64
 from tack.model.spelling import article
 from tack.passes import arithmetic
 
@@ -72,8 +72,10 @@ def is_integer(type_: Type) -> bool:
 
 
 def _numeric(type_: Type) -> Type:
-    """``type_`` as an operand of arithmetic: a bool on its own is i64."""
-    return i64 if not isinstance(type_, Weak) and type_.is_bool else type_
+    """``type_`` as an operand of arithmetic: a bool on its own is i64, a float of 8 bits f32."""
+    if isinstance(type_, Weak):
+        return type_
+    return i64 if type_.is_bool else as_operand(type_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Rules:
             known = [bound for bound in bounds if bound is not None]
             return Weak(False, min(known), max(known), literal)
         if other.is_float:
-            return other
+            return as_operand(other)
         if weak.floating:
             return self.default_float
         if other.is_bool:
@@ -166,8 +168,8 @@ class Rules:
     def _float_power(self, a: Type, b: Type) -> tuple[Type, Type, Type]:
         """``a ** b`` of floats; of a square the exponent stays the literal 2."""
         if is_square(b):
-            return a, b, a
-        common = self.meet(a, b)
+            return _numeric(a), b, _numeric(a)
+        common = _numeric(self.meet(a, b))
         if isinstance(a, Weak) and isinstance(b, Weak):
             common = Weak(True, literal=a.literal and b.literal)
         return common, common, common
@@ -196,6 +198,10 @@ class Rules:
                     "integer type"
                 )
 
+    def compared(self, a: Type, b: Type) -> DType:
+        """The type at which two values are compared."""
+        return as_operand(self.natural(self.meet(a, b)))
+
     def unary(self, op: str, a: Type) -> Type:
         """The type of ``-a`` or ``~a``, at which the operand is taken too."""
         if op == "~" and is_float(a):
@@ -214,6 +220,8 @@ class Rules:
         common = types[0]
         for type_ in types[1:]:
             common = self.meet(common, type_)
+        if not isinstance(common, Weak):
+            common = as_operand(common)
         return _CALLS[name](self, name, common)
 
     def store(self, value: Type, dtype: DType, what: str) -> None:

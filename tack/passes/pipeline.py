@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from tack.ir.nodes import IRFunction
 from tack.ir.verify import verify_ir
@@ -36,7 +36,7 @@ PASSES: Final[tuple[tuple[Pass, str], ...]] = (
     (narrow_floats, "decomposed"),
     (store_as_bytes, "decomposed"),
 )
-"""The passes, each with the stage that it reaches."""
+"""The passes, each with the stage that it reaches; for a target that has none of what may lack."""
 
 
 def prepare(
@@ -48,17 +48,20 @@ def prepare(
 
     A pass that changed nothing and reaches no new stage leaves what was verified.
 
-    Operations of `EMULATED` that are not ``supported`` are expanded; ``warps`` says which tensor
-    cores there are.
+    Operations of `EMULATED` and `CONVERSIONS` that are not ``supported`` are expanded; ``warps``
+    says which tensor cores there are.
 
     `CompileError` for types that the language refuses, `IRVerificationError` for a bug of ours.
     """
     reached = "lowered"
     verify_ir(function, reached)
     last: Pass = partial(emulate, supported=supported)
+    given: dict[Pass, dict[str, Any]] = {
+        split_groups: {"warps": warps},
+        narrow_floats: {"supported": supported},
+    }
     for step, stage in (*PASSES, (last, "decomposed")):
-        given = {"warps": warps} if step is split_groups else {}
-        changed = step(function, **given) is not None
+        changed = step(function, **given.get(step, {})) is not None
         if changed or stage != reached:
             verify_ir(function, stage)
         reached = stage

@@ -12,7 +12,7 @@ from typing import Final
 from tack.ir.nodes import IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.model.abi import ABI
-from tack.model.dtypes import DTYPES
+from tack.model.dtypes import DTYPES, NARROW
 from tack.model.launch import Launch, Slot
 from tack.render.c_dialect import ATOMICS, BITCASTS, C
 from tack.render.loops import parallel_loop
@@ -51,13 +51,16 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
     )
 
 
-_MEMBERS: Final = {"bool": "u8 != 0", "f16": "u16", "bf16": "u16"}
+_MEMBERS: Final = {
+    "bool": "u8 != 0",
+    **{name: f"u{DTYPES[name].bits}" for name in NARROW},
+}
 
 
 def _member(slot: Slot) -> str:
     """The member of ``tack_slot`` that holds the value; a bool is the byte 0 or 1.
 
-    A float of 16 bits is taken as its bits.
+    A float of 8 or 16 bits is taken as its bits.
     """
     if slot[0] == "scalar":
         return _MEMBERS.get(slot[2], str(slot[2]))

@@ -20,6 +20,8 @@ _TYPES: Final = {
     "u16": "uint16_t",
     "u32": "uint32_t",
     "u64": "uint64_t",
+    "f8e4m3": "uint8_t",
+    "f8e5m2": "uint8_t",
     "f16": "uint16_t",
     "bf16": "uint16_t",
     "f32": "float",
@@ -95,6 +97,7 @@ C: Final = Dialect(
         for dtype, suffix in (("u32", ""), ("u64", "ll"))
     },
     bitcasts=BITCASTS,
+    conversions={},
     atomics=ATOMICS,
     float_suffix={"f32": "f", "f64": ""},
     infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},

@@ -91,6 +91,7 @@ class Dialect:
 
     ``types``: dtype name -> type. ``functions``: (builtin, dtype name) -> function.
     ``bitcasts``: (dtype name of the source, of the result) -> function.
+    ``conversions``: likewise, of what is converted by a function and no cast of the language.
     ``atomics``: (operation, dtype name) -> function of a pointer and one or two values.
     ``float_suffix``, ``infinity`` and ``not_a_number``: by the name of a float type.
     ``integer_literal``: (dtype name, digits) -> a literal that has exactly that type.
@@ -106,6 +107,7 @@ class Dialect:
     types: Mapping[str, str]
     functions: Mapping[tuple[str, str], str]
     bitcasts: Mapping[tuple[str, str], str]
+    conversions: Mapping[tuple[str, str], str]
     atomics: Mapping[tuple[str, str], str]
     float_suffix: Mapping[str, str]
     infinity: Mapping[str, str]
@@ -326,6 +328,9 @@ class ExpressionWriter:
         dtype, source = _typed(node), _typed(node.value)
         if dtype is source:
             return self._text(node.value, plain)
+        function = self._dialect.conversions.get((source.name, dtype.name))
+        if function is not None:
+            return _Text(f"{function}({self.write(node.value)})", PRIMARY)
         return self._cast_text(self._at(node.value, UNARY, plain=True), dtype)
 
     def _bitcast(self, node: IRBitcast, plain: bool) -> _Text:

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -59,8 +59,9 @@ class GpuDialect:
     of the workgroup, and how many of these there are. ``threads`` are parameters by which a
     function knows the former, and ``lanes`` those by which it knows the latter, where the language
     has no names for them. ``pointer`` is how an entry point reads an array's pointer, ``flavours``
-    are the entry points that make sense, ``supported`` the operations that the language has
-    exactly. ``local_max``, ``shared_max`` and ``shared_static`` are limits of the `Renderer`.
+    are the entry points that make sense. ``calls``: a function of the templates -> the others that
+    it calls. ``supported`` are the operations that the language has exactly. ``local_max``,
+    ``shared_max`` and ``shared_static`` are limits of the `Renderer`.
     """
 
     language: Dialect
@@ -78,6 +79,7 @@ class GpuDialect:
     lanes: tuple[Builtin, ...] = ()
     pointer: str = "{}"
     flavours: tuple[str, ...] = FLAVOURS
+    calls: Mapping[str, Collection[str]] = field(default_factory=dict)
     supported: frozenset[str] = frozenset()
 
 
@@ -235,6 +237,7 @@ def _assemble(dialect: GpuDialect, unit: str, sources: Sequence[Source]) -> str:
     atomics = [(name, op, dtype) for (op, dtype), name in language.atomics.items() if name in used]
     for _, _, dtype in atomics:
         used |= _needed_by_atomics(dtype)
+    used.update(*(dialect.calls.get(name, ()) for name in used))
     return fill(
         f"{dialect.folder}/unit.j2",
         unit=unit,

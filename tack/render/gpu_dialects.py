@@ -6,6 +6,7 @@ from functools import cache
 from typing import Final
 
 from tack.ir.nodes import ATOMIC_DTYPES
+from tack.model.dtypes import NARROW
 from tack.render.cfamily import Dialect
 from tack.render.gpu import GpuDialect, gpu_renderer
 from tack.render.names import Words
@@ -44,6 +45,8 @@ _TYPES: Final = {
     "u16": "unsigned short",
     "u32": "unsigned int",
     "u64": "unsigned long long",
+    "f8e4m3": "unsigned char",
+    "f8e5m2": "unsigned char",
     "f16": "unsigned short",
     "bf16": "unsigned short",
     "f32": "float",
@@ -64,6 +67,12 @@ _HELPERS: Final = {
     ("u32", "f32"): "tack_f32_of_bits",
     ("f64", "u64"): "tack_bits_of_f64",
     ("u64", "f64"): "tack_f64_of_bits",
+}
+
+_CONVERSIONS: Final = {
+    pair: f"tack_{pair[1]}_of_{pair[0]}"
+    for narrow in NARROW
+    for pair in (("f32", narrow), (narrow, "f32"))
 }
 
 _BIT_COUNTS: Final = {
@@ -110,6 +119,7 @@ CUDA: Final = GpuDialect(
         types=_TYPES,
         functions=_CUDA_FUNCTIONS,
         bitcasts=_HELPERS,
+        conversions=_CONVERSIONS,
         atomics=_ATOMICS,
         float_suffix={"f32": "f", "f64": ""},
         infinity={
@@ -139,6 +149,12 @@ CUDA: Final = GpuDialect(
     local_max=(1024, 1024, 64),
     shared_max=48 << 10,
     shared_static=48 << 10,
+    calls={
+        "tack_f8e4m3_of_f32": ("tack_e4m3x2_of_f32",),
+        "tack_f8e5m2_of_f32": ("tack_e5m2x2_of_f32",),
+        "tack_f32_of_f8e4m3": ("tack_f16x2_of_e4m3x2", "tack_f32_of_f16"),
+        "tack_f32_of_f8e5m2": ("tack_f16x2_of_e5m2x2", "tack_f32_of_f16"),
+    },
     supported=frozenset({"fmod"}),
 )
 
@@ -150,6 +166,7 @@ HIP: Final = GpuDialect(
             **_BIT_COUNTS,
         },
         bitcasts=_HELPERS,
+        conversions=_CONVERSIONS,
         atomics=_ATOMICS,
         float_suffix={"f32": "f", "f64": ""},
         infinity={"f32": "__builtin_inff()", "f64": "__builtin_inf()"},
@@ -184,6 +201,8 @@ _METAL_TYPES: Final = {
     "u16": "ushort",
     "u32": "uint",
     "u64": "ulong",
+    "f8e4m3": "uchar",
+    "f8e5m2": "uchar",
     "f16": "ushort",
     "bf16": "ushort",
     "f32": "float",
@@ -200,6 +219,7 @@ METAL: Final = GpuDialect(
         types=_METAL_TYPES,
         functions=_METAL_FUNCTIONS,
         bitcasts=_HELPERS,
+        conversions=_CONVERSIONS,
         atomics={
             (op, dtype): name for (op, dtype), name in _ATOMICS.items() if not dtype.endswith("64")
         },

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Final, Protocol
 
 from tack.ir.nodes import ATOMIC_DTYPES, IRFunction
+from tack.model.capabilities import capabilities_of
 from tack.model.launch import FLAVOURS, Launch
 from tack.model.spelling import advice
 from tack.model.targets import Target
@@ -45,8 +46,8 @@ class Renderer:
     | ``render`` | writes one variant | `tack.compile.generate` |
     | ``assemble`` | lays out one file | `tack.compile.assemble` |
     | ``suffix`` | how such files are called | `tack.aot.units`, which names them |
-    | ``supported_ops`` | which of the operations that can be expanded it has, exactly | \
-      `tack.passes.emulate` |
+    | ``supported_ops`` | which of the operations that can be expanded it has, exactly; those of \
+      `CONVERSIONS` are the target's | `tack.passes.emulate`, `tack.passes.narrow_floats` |
     | ``atomics`` | the atomics that it has, (operation, name of a type) | `tack.compile`, which \
       refuses the others |
     | ``has_local`` | whether threads find their iterations by their own numbers, where a CPU's \
@@ -101,12 +102,19 @@ def renderer_for(target: Target, dialect: str | None = None) -> Renderer:
     if dialect is not None and dialect not in dialects:
         raise ValueError(f"{target} is not rendered as {dialect!r}; {advice(dialect, dialects)}")
     module, _, function = dialects[dialect or next(iter(dialects))].partition(":")
-    renderer: Renderer = getattr(import_module(module), function)()
-    cores = tensor_cores_of(target)
-    return _with_cores(renderer, cores) if cores else renderer
+    found = _converting(
+        getattr(import_module(module), function)(), capabilities_of(target).converts
+    )
+    return _multiplying(found, tensor_cores_of(target))
 
 
 @cache
-def _with_cores(renderer: Renderer, cores: tuple[TensorCore, ...]) -> Renderer:
-    """One object for all targets with these tensor cores, which share their text."""
+def _converting(renderer: Renderer, converts: frozenset[str]) -> Renderer:
+    """``renderer`` with conversions that the target has; one for all targets that have the same."""
+    return replace(renderer, supported_ops=renderer.supported_ops | converts)
+
+
+@cache
+def _multiplying(renderer: Renderer, cores: tuple[TensorCore, ...]) -> Renderer:
+    """``renderer`` with these tensor cores; one for all targets that have the same."""
     return replace(renderer, tensor_cores=cores)

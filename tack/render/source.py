@@ -17,7 +17,9 @@ class Source:
 
     ``text`` holds the variant's functions, entry points included. ``launch`` tells the launcher
     which values to pack and which symbols to call, ``source_key`` which code this is. ``modules``
-    and ``captured`` are what the variant's templates add to those of its kernel.
+    and ``captured`` are what the variant's templates add to those of its kernel. The text is the
+    same for all targets of a dialect that agree in ``facts``: in how they convert the floats of
+    these names, and, if ``"warps"`` is among them, in their tensor cores.
     """
 
     variant: Variant
@@ -26,6 +28,7 @@ class Source:
     source_key: str
     modules: tuple[str, ...] = ()
     captured: tuple[Captured, ...] = ()
+    facts: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:

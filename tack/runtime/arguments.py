@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tack.lang.array import ArrayOf
 from tack.lang.definition import Annotation, KernelDefinition
-from tack.model.dtypes import DTYPES, DType, numpy_name, plain_number
+from tack.model.dtypes import DTYPES, DType, dtype_of_ml_dtypes, numpy_name, plain_number
 from tack.model.record import replace
 from tack.model.signature import (
     MAX_RANK,
@@ -255,8 +255,8 @@ def _is_masked(value: object) -> bool:
 
 
 def _array_dtype(dtype: np.dtype[Any]) -> DType | None:
-    if dtype.kind == "V" and dtype.name == "bfloat16" and dtype.type.__module__ == "ml_dtypes":
-        return DTYPES["bf16"]
+    if dtype.type.__module__ == "ml_dtypes":
+        return dtype_of_ml_dtypes(dtype.type)
     if not dtype.isnative or dtype.kind not in "biuf":
         return None
     name = "bool" if dtype.kind == "b" else f"{dtype.kind}{8 * dtype.itemsize}"

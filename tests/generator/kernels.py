@@ -355,7 +355,7 @@ class _Kernel:
         else:
             name = self.objects.home(name)
         strided = view.strides is not None
-        atomic = not strided and view.dtype != "bool"
+        atomic = not strided and view.dtype not in ("bool", "f8e4m3", "f8e5m2")
         array = replace(array, name=name, strided=strided, atomic=atomic)
         self.parameters.append(_Parameter(name, view, annotation, array))
 

@@ -10,15 +10,22 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .scope import DTYPES_OF
+
 __all__ = ["Argument", "Buffer", "Held", "Instance", "Numbers", "Program", "View", "numpy_dtype"]
 
+_OF_ML_DTYPES = {
+    "bf16": ml_dtypes.bfloat16,
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+}
 _NAMES = {"i": "int", "u": "uint", "f": "float"}
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
     """The NumPy dtype of `bool` ... `f64`."""
-    if dtype == "bf16":
-        return np.dtype(ml_dtypes.bfloat16)
+    if dtype in _OF_ML_DTYPES:
+        return np.dtype(_OF_ML_DTYPES[dtype])
     if dtype == "bool":
         return np.dtype(np.bool_)
     return np.dtype(f"{_NAMES[dtype[0]]}{dtype[1:]}")
@@ -36,7 +43,7 @@ class Buffer:
         """A fresh array with the same contents every time."""
         rng = random.Random(self.seed)
         kind = numpy_dtype(self.dtype)
-        if self.dtype in ("f16", "bf16", "f32", "f64"):
+        if self.dtype in DTYPES_OF["F"]:
             values = [_float(rng) for _ in range(self.count)]
             with np.errstate(over="ignore"):
                 return np.array(values, np.float64).astype(kind)

@@ -28,6 +28,11 @@ __all__ = [
 Access = Callable[[str, int, int], None]
 """Told of every access: "load" or "store", the address, the number of bytes."""
 
+_OF_ML_DTYPES = {
+    "bf16": ml_dtypes.bfloat16,
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+}
 _NUMPY = {"b": "bool", "i": "i", "u": "u", "f": "f"}
 
 
@@ -37,8 +42,9 @@ class OutOfBounds(Exception):
 
 def array_dtype(array: np.ndarray[Any, Any]) -> Dtype:
     """The dtype of an array's elements."""
-    if array.dtype == ml_dtypes.bfloat16:
-        return DTYPES["bf16"]
+    for name, kind in _OF_ML_DTYPES.items():
+        if array.dtype == kind:
+            return DTYPES[name]
     kind = _NUMPY.get(array.dtype.kind)
     name = "bool" if kind == "bool" else f"{kind}{array.dtype.itemsize * 8}"
     if name not in DTYPES or not array.dtype.isnative:
@@ -50,8 +56,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     """NumPy's dtype for the elements of an array."""
     if name == "bool":
         return np.dtype(bool)
-    if name == "bf16":
-        return np.dtype(ml_dtypes.bfloat16)
+    if name in _OF_ML_DTYPES:
+        return np.dtype(_OF_ML_DTYPES[name])
     return np.dtype(f"{name[0]}{int(name[1:]) // 8}")
 
 

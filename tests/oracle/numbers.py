@@ -37,6 +37,8 @@ __all__ = [
 Float = np.float16 | np.float32 | np.float64
 Number = TypeVar("Number", int, float, np.float32, np.float64)
 _FORMATS = {
+    "f8e4m3": (4, -9, 8),
+    "f8e5m2": (3, -16, 15),
     "f16": (11, -24, 15),
     "bf16": (8, -133, 127),
     "f32": (24, -149, 127),
@@ -44,11 +46,21 @@ _FORMATS = {
 }
 """Precision, least exponent, greatest."""
 
-_KINDS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
+_KINDS = {
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
 
 
 def float_type(dtype: Dtype) -> Any:
-    """The NumPy scalar that holds `dtype`; one operation of those of 16 bits rounds once."""
+    """The NumPy scalar that holds `dtype`; those of 8 bits are only converted.
+
+    One operation of those of 16 bits rounds once.
+    """
     return _KINDS[dtype.name]
 
 
@@ -69,6 +81,8 @@ def round_fraction(value: Fraction, dtype: Dtype) -> Float:
     steps = round(magnitude / Fraction(2) ** quantum)  # halves to even
     overflows = steps.bit_length() + quantum > greatest + 1
     result = math.inf if overflows else math.ldexp(steps, quantum)
+    if dtype.name == "f8e4m3" and result > 448:  # the bits beyond are NaN
+        result = math.nan
     return kind(-result if value < 0 else result)
 
 
@@ -90,7 +104,7 @@ def convert(value: int | float | Float, dtype: Dtype) -> int | bool | Float:
         if integral:
             number = int(value)
             return round_fraction(Fraction(number), dtype) if number else float_type(dtype)(0.0)
-        if dtype.bits == 16 and math.isfinite(value) and value != 0:
+        if dtype.bits <= 16 and math.isfinite(value) and value != 0:
             return round_fraction(Fraction(float(value)), dtype)
         with np.errstate(all="ignore"):
             return float_type(dtype)(value)

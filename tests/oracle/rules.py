@@ -23,6 +23,7 @@ from .types import (
     Type,
     WeakFloat,
     WeakInt,
+    computed,
     default_float,
     is_float,
     is_integer,
@@ -85,7 +86,9 @@ def _number(t: Type) -> Scalar:
     """`t` as an operand of arithmetic; a lone bool is i64."""
     if isinstance(t, ArrayType | TemplateType | tuple):
         raise OracleRefused(f"{t} is not a scalar")
-    return I64 if t == BOOL else t
+    if t == BOOL:
+        return I64
+    return computed(t) if isinstance(t, Dtype) else t
 
 
 def _arithmetic(a: Type, b: Type) -> Typed:
@@ -97,7 +100,7 @@ def _divide(a: Type, b: Type) -> Typed:
         return _same(_weak_result(a, b, floating=True))
     if is_integer(a) and is_integer(b):
         return _same(F32)
-    return _same(promote(a, b))
+    return _same(_number(promote(a, b)))
 
 
 def _bitwise(a: Type, b: Type) -> Typed:
@@ -141,7 +144,7 @@ def binary(op: str, a: Type, b: Type) -> Typed:
     narrows it.
     """
     if is_square(op, a, b):
-        return _same(a)
+        return _same(_number(a))
     if is_weak(a) and is_weak(b):
         floating = op == "/" or is_float(a) or is_float(b)
         if floating and op not in ("+", "-", "*", "/", "//", "%"):
@@ -171,7 +174,7 @@ def compare(a: Type, b: Type) -> Scalar:
     """The type that two operands are compared at; the result is bool."""
     t = promote(a, b)
     held(t)
-    return t
+    return computed(t) if isinstance(t, Dtype) else t
 
 
 def truth(a: Type) -> None:
@@ -228,7 +231,7 @@ def _fused(types: Sequence[Type]) -> Typed:
 
 
 def _typed_float(t: Scalar) -> Scalar:
-    return t if isinstance(t, Dtype) else default_float()
+    return computed(t) if isinstance(t, Dtype) else default_float()
 
 
 def _absolute(types: Sequence[Type]) -> Typed:
@@ -281,6 +284,8 @@ def _atomic(op: str) -> Callable[[Sequence[Type]], Typed]:
         array, index, *values = types
         if not isinstance(array, ArrayType) or len(values) != 1 + (op == "cas"):
             raise OracleRefused("an atomic takes an array, an index and values")
+        if computed(array.dtype) != array.dtype:
+            raise OracleRefused(f"atomic_{op} of {array.dtype}")
         if op in ("and", "or", "xor") and array.dtype.kind == "float":
             raise OracleRefused(f"atomic_{op} of {array.dtype}")
         if op in ("add", "sub", "min", "max") and array.dtype == BOOL:

@@ -38,6 +38,8 @@ __all__ = [
     "BF16",
     "BOOL",
     "DTYPES",
+    "F8E4M3",
+    "F8E5M2",
     "F16",
     "F32",
     "F64",
@@ -57,6 +59,7 @@ __all__ = [
     "VectorType",
     "WeakFloat",
     "WeakInt",
+    "computed",
     "default_float",
     "floats_default_to",
     "is_float",
@@ -103,9 +106,16 @@ class Dtype:
 BOOL = Dtype("bool", "bool", 1)
 I8, I16, I32, I64 = (Dtype(f"i{bits}", "signed", bits) for bits in (8, 16, 32, 64))
 U8, U16, U32, U64 = (Dtype(f"u{bits}", "unsigned", bits) for bits in (8, 16, 32, 64))
+F8E4M3, F8E5M2 = Dtype("f8e4m3", "float", 8), Dtype("f8e5m2", "float", 8)
 F16, BF16 = Dtype("f16", "float", 16), Dtype("bf16", "float", 16)
 F32, F64 = Dtype("f32", "float", 32), Dtype("f64", "float", 64)
-DTYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)}
+DTYPES = {
+    t.name: t
+    for t in (
+        *(BOOL, I8, I16, I32, I64, U8, U16, U32, U64),
+        *(F8E4M3, F8E5M2, F16, BF16, F32, F64),
+    )
+}
 
 _SIGNED = (I8, I16, I32, I64)
 
@@ -246,9 +256,15 @@ def settled(t: Type) -> Type:
     return t
 
 
+def computed(t: Dtype) -> Dtype:
+    """What an operand of type `t` is computed as, and what it is beside any other type."""
+    return F32 if t in (F8E4M3, F8E5M2) else t
+
+
 def _strong(a: Dtype, b: Dtype) -> Dtype:
     if a == b:
         return a
+    a, b = computed(a), computed(b)
     if "float" in (a.kind, b.kind):
         floats = [t for t in (a, b) if t.kind == "float"]
         if {F16, BF16} == set(floats):
@@ -266,7 +282,7 @@ def _strong(a: Dtype, b: Dtype) -> Dtype:
 
 def _weak_int(weak: WeakInt, other: Dtype) -> Dtype:
     if other.kind == "float":
-        return other
+        return computed(other)
     if weak.low is None or weak.high is None:
         return I64 if other.kind == "bool" else other
     if other.kind != "bool" and other.holds(weak.low, weak.high):
@@ -292,7 +308,7 @@ def promote(a: Type, b: Type) -> Scalar:
             if isinstance(weak, WeakInt):
                 return _weak_int(weak, other)
             if isinstance(weak, WeakFloat):
-                return other if other.kind == "float" else default_float()
+                return computed(other) if other.kind == "float" else default_float()
     raise OracleRefused(f"{a} with {b}: not both scalars")
 
 

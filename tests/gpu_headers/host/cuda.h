@@ -63,3 +63,46 @@ T atomicCAS(T* place, T old, T value) {
 
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+
+/* What is an instruction on a device: templates/cuda/conversions.j2 has those. This is the one
+ * place where other text runs here than ships. */
+inline unsigned short tack_f16_of_f32(float x) { return tack_bits<unsigned short>((_Float16)x); }
+inline float tack_f32_of_f16(unsigned short x) { return tack_bits<_Float16>(x); }
+
+/* A float rounded to a narrower one, as the bits of that; the greatest for what is greater. */
+inline unsigned int tack_rounded(float x, int precision, int least, unsigned int greatest) {
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int quantum = x == 0 || exponent - precision < least ? least : exponent - precision;
+  const double steps = std::nearbyint(std::ldexp(std::fabs(static_cast<double>(x)), -quantum));
+  const double all = steps + std::ldexp(quantum - least, precision - 1);
+  return all < greatest ? static_cast<unsigned int>(all) : greatest;
+}
+
+inline unsigned short tack_bf16_of_f32(float x) {
+  if (std::isnan(x)) return 0x7fff;
+  const unsigned int sign = std::signbit(x) ? 0x8000 : 0;
+  return static_cast<unsigned short>(sign |
+                                     (std::isinf(x) ? 0x7f80 : tack_rounded(x, 8, -133, 0x7f80)));
+}
+
+inline unsigned short tack_pair_of_f32(float x, int precision, int least, unsigned int greatest) {
+  unsigned int bits = 0x7f;
+  if (!std::isnan(x)) {
+    bits = std::isinf(x) ? greatest : tack_rounded(x, precision, least, greatest);
+    bits |= std::signbit(x) ? 0x80 : 0;
+  }
+  return static_cast<unsigned short>(bits << 8 | bits);
+}
+
+inline unsigned short tack_e4m3x2_of_f32(float x) { return tack_pair_of_f32(x, 4, -9, 0x7e); }
+inline unsigned short tack_e5m2x2_of_f32(float x) { return tack_pair_of_f32(x, 3, -16, 0x7b); }
+
+inline unsigned int tack_f16x2_of_e4m3x2(unsigned short x) {
+  const int exponent = x >> 3 & 15, fraction = x & 7;
+  float size = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
+  if ((x & 0x7f) == 0x7f) size = __builtin_nanf("");
+  return tack_f16_of_f32(x & 0x80 ? -size : size);
+}
+
+inline unsigned int tack_f16x2_of_e5m2x2(unsigned short x) { return (x & 0xffU) << 8; }
