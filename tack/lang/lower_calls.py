@@ -26,6 +26,7 @@ from tack.lang.bindings import MISSING, dotted_name
 from tack.lang.definition import KernelDefinition, constant
 from tack.lang.lower_base import ArrayParameter
 from tack.lang.lower_groups import GROUP_FUNCTIONS, GroupLowering
+from tack.lang.lower_random import RANDOM_FUNCTIONS, RandomLowering
 from tack.lang.lower_vectors import VECTOR_FUNCTIONS
 from tack.lang.vectors import (
     Value,
@@ -128,7 +129,7 @@ _OF_NUMPY: Final = {
 """Function of NumPy -> what a kernel writes for it."""
 
 
-class CallLowering(GroupLowering):
+class CallLowering(GroupLowering, RandomLowering):
     """Lowers calls."""
 
     def _lower_Call(self, node: ast.Call) -> Value:
@@ -153,6 +154,8 @@ class CallLowering(GroupLowering):
             return self._atomic(node, _ATOMICS[callee])
         if _known(callee, GROUP_FUNCTIONS):
             return self.group_function(node, GROUP_FUNCTIONS[callee])
+        if _known(callee, RANDOM_FUNCTIONS):
+            return self.random(node, RANDOM_FUNCTIONS[callee])
         if _known(callee, _VECTOR_FUNCTIONS):
             return self.vector_function(node, _VECTOR_FUNCTIONS[callee], self._positional(node))
         if callee is python.pow:
