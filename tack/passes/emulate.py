@@ -41,6 +41,7 @@ from tack.passes.build import (
 from tack.passes.decompose import Block, Decomposer
 from tack.passes.float_hazards import pick
 from tack.passes.localize import localize
+from tack.passes.wide_integers import pair_words
 
 __all__ = ["EMULATED", "emulate"]
 
@@ -52,7 +53,8 @@ def emulate(function: IRFunction, supported: frozenset[str]) -> IRFunction | Non
         return None
     loop, emulator = kernel_loop(function), _Emulator(function, missing)
     loop.body = emulator.body(loop.body)
-    return localize(function) if emulator.changed else None
+    changed = localize(function) if emulator.changed else None
+    return pair_words(function) or changed if "wide integers" in missing else changed
 
 
 class _Emulator(Decomposer):
@@ -214,6 +216,7 @@ _CALLS: Final[dict[str, Callable[[IRCall, Block], Expression]]] = {"fmod": _fmod
 EMULATED: Final = {
     "fmod": "the exact remainder of floats, with the sign of the dividend",
     "private atomics": "atomics on arrays that belong to one iteration",
+    "wide integers": "arithmetic of 64-bit integers",
     "wrap": "sums, differences and products of signed integers that wrap",
 }
 """What a target may lack, or not have exactly."""

@@ -139,7 +139,7 @@ CUDA: Final = GpuDialect(
     local_max=(1024, 1024, 64),
     shared_max=48 << 10,
     shared_static=48 << 10,
-    supported=frozenset({"fmod"}),
+    supported=frozenset({"fmod", "wide integers"}),
 )
 
 HIP: Final = GpuDialect(
@@ -171,7 +171,7 @@ HIP: Final = GpuDialect(
     local_max=(1024, 1024, 1024),
     shared_max=64 << 10,
     shared_static=64 << 10,
-    supported=frozenset({"wrap"}),
+    supported=frozenset({"wide integers", "wrap"}),
 )
 
 _METAL_TYPES: Final = {
