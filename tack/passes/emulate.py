@@ -35,9 +35,11 @@ from tack.passes.build import (
     compare,
     constant,
     dtype_of,
+    literal,
     operate,
     select,
 )
+from tack.passes.constant_division import divide_by_constant
 from tack.passes.decompose import Block, Decomposer
 from tack.passes.float_hazards import pick
 from tack.passes.localize import localize
@@ -82,12 +84,27 @@ class _Emulator(Decomposer):
             expand = _CALLS[node.function]
             self.changed = True
             return lambda out: expand(node, out)
+        if "constant division" in self.missing and isinstance(node, IRBinOp):
+            divided = self._division(node)
+            if divided is not None:
+                self.changed = True
+                return divided
         if "wrap" in self.missing and isinstance(node, IRBinOp | IRUnaryOp):
             dtype = dtype_of(node)
             if _may_overflow(node, dtype) and self.intervals.of(node) == _whole(dtype):
                 self.changed = True
                 return lambda _: _wrapped(node, dtype)
         return None
+
+    def _division(self, node: IRBinOp) -> Callable[[Block], Expression] | None:
+        """How a division by a literal is expanded."""
+        divisor = literal(node.right)
+        if node.op not in ("cdiv", "cmod") or divisor is None:
+            return None
+        spread = self.intervals.of(node.left)
+        return lambda out: divide_by_constant(
+            node.op, out.hold(node.left), divisor, spread, out.hold
+        )
 
 
 def _whole(dtype: DType) -> tuple[int, int]:
@@ -214,6 +231,7 @@ _CALLS: Final[dict[str, Callable[[IRCall, Block], Expression]]] = {"fmod": _fmod
 """Builtin -> its expansion."""
 
 EMULATED: Final = {
+    "constant division": "division of integers by a constant",
     "fmod": "the exact remainder of floats, with the sign of the dividend",
     "private atomics": "atomics on arrays that belong to one iteration",
     "wide integers": "arithmetic of 64-bit integers",

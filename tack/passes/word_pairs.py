@@ -25,6 +25,7 @@ from tack.passes.build import (
     operate,
     select,
 )
+from tack.passes.constant_division import upper_product
 
 if TYPE_CHECKING:
     from tack.passes.decompose import Block
@@ -77,18 +78,6 @@ def _multiply(a: Pair, b: Pair, _: DType, out: Block) -> Pair:
     return Pair(operate("*", a.low, b.low), high)
 
 
-def upper_product(a: Expression, b: Expression, hold: Hold) -> Expression:
-    """The upper 32 of the 64 bits of a product of u32, from products of halves."""
-    half, mask = constant(16, u32), constant(0xFFFF, u32)
-    a_low, b_low = (hold(operate("&", each, mask)) for each in (a, b))
-    a_high, b_high = (hold(operate("shr", each, half)) for each in (a, b))
-    carried = operate("shr", operate("*", a_low, b_low), half)
-    middle = hold(operate("+", operate("*", a_high, b_low), carried))
-    other = operate("+", operate("*", a_low, b_high), operate("&", middle, mask))
-    top = operate("+", operate("*", a_high, b_high), operate("shr", middle, half))
-    return operate("+", top, operate("shr", other, half))
-
-
 def _by_words(op: str) -> Callable[[Pair, Pair, DType, Block], Pair]:
     return lambda a, b, _, out: Pair(operate(op, a.low, b.low), operate(op, a.high, b.high))
 
@@ -118,9 +107,9 @@ def _counts(count: Pair, hold: Hold) -> tuple[Expression, Expression, Expression
     if known is not None:
         near = constant(known & 31, u32)
         return constant(known >= 32, bool_), near, constant(31 - (known & 31), u32)
-    near = hold(operate("&", count.low, constant(31, u32)))
-    rest = hold(operate("-", constant(31, u32), near))
-    return hold(compare(">=", count.low, 32)), near, rest
+    masked = hold(operate("&", count.low, constant(31, u32)))
+    rest = hold(operate("-", constant(31, u32), masked))
+    return hold(compare(">=", count.low, 32)), masked, rest
 
 
 def sign_word(top: Expression, dtype: DType) -> Expression:

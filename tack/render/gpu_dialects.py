@@ -105,6 +105,9 @@ _CUDA_FUNCTIONS: Final = {
     **_BIT_COUNTS,
 }
 
+_COMPUTED: Final = frozenset({"constant division", "wide integers"})
+"""What their compilers do by themselves."""
+
 CUDA: Final = GpuDialect(
     Dialect(
         types=_TYPES,
@@ -139,7 +142,7 @@ CUDA: Final = GpuDialect(
     local_max=(1024, 1024, 64),
     shared_max=48 << 10,
     shared_static=48 << 10,
-    supported=frozenset({"fmod", "wide integers"}),
+    supported=_COMPUTED | {"fmod"},
 )
 
 HIP: Final = GpuDialect(
@@ -171,7 +174,7 @@ HIP: Final = GpuDialect(
     local_max=(1024, 1024, 1024),
     shared_max=64 << 10,
     shared_static=64 << 10,
-    supported=frozenset({"wide integers", "wrap"}),
+    supported=_COMPUTED | {"wrap"},
 )
 
 _METAL_TYPES: Final = {
@@ -236,6 +239,7 @@ METAL: Final = GpuDialect(
         ("uint3 tack_group", "tack_group", "[[threadgroup_position_in_grid]]"),
         ("uint3 tack_groups", "tack_groups", "[[threadgroups_per_grid]]"),
     ),
+    supported=_COMPUTED,
     pointer="arrays.{}",
     flavours=("general",),
 )
