@@ -12,15 +12,12 @@ from typing import Any, Final
 
 from tack.ir.nodes import (
     Expression,
-    IRArrayLoad,
     IRAssign,
     IRBinOp,
-    IRBitcast,
     IRCall,
     IRCast,
     IRCompare,
     IRConstant,
-    IRDimSize,
     IRFunction,
     IRIf,
     IRIfExp,
@@ -105,10 +102,8 @@ class _Words(Decomposer):
             return compared(node.op, *pairs, dtype_of(node.left))
         if isinstance(node, IRCast) and _is_wide(node.value) and not _is_wide(node):
             return self.narrowed(node, out)
-        moves = not _is_wide(node) or isinstance(
-            node, IRArrayLoad | IRBitcast | IRConstant | IRDimSize
-        )
-        if moves or (isinstance(node, IRName) and node.name not in self.words):
+        computed = type(node) in _COMPUTED or (isinstance(node, IRName) and node.name in self.words)
+        if not (computed and _is_wide(node)):
             return super().expression(node, out)
         return put_together(self.pair(node, out), dtype_of(node))
 
@@ -178,6 +173,9 @@ class _Words(Decomposer):
         out.statements.append(IRIf(condition, one.statements, other.statements))
         return Pair(*result)
 
+
+_COMPUTED: Final = frozenset({IRBinOp, IRCall, IRCast, IRIfExp, IRUnaryOp})
+"""The kinds that compute; others of 64 bits move."""
 
 _PAIRS: Final[dict[type[Expression], Callable[[Any, Any, Block], Pair]]] = {
     IRConstant: _Words.of_constant,
