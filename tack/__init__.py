@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:  # what type checkers see of the table below
     from tack import errors as errors
     from tack import math as math
+    from tack import random as random
     from tack.decorator import kernel as kernel
     from tack.lang.array import Array as Array
     from tack.lang.atomics import *
@@ -55,6 +56,7 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "tack": (
         "errors",
         "math",
+        "random",
     ),
     "tack.decorator": ("kernel",),
     "tack.lang.array": ("Array",),

@@ -108,7 +108,7 @@ def _refuse_missing(function: IRFunction, variant: Variant, renderer: Renderer) 
                 lacking.setdefault(f"atomic_{node.op} on {dtype}", []).append(node)
     if lacking:
         nodes = [node for each in lacking.values() for node in each]
-        placed = next((node for node in nodes if function.positions.get(node)), nodes[0])
+        placed = next((node for node in nodes if function.positions.has(node)), nodes[0])
         raise UnsupportedError(
             f"{variant.target} has no {', '.join(sorted(lacking))}, which {variant.kernel.name} "
             f"needs for ({variant.signature}); change the kernel, or leave out this target",

@@ -14,7 +14,7 @@ import numpy as np
 from generator.program import Buffer, numpy_dtype
 from twins import Pair
 
-from tack.ir.nodes import ELEMENTARY
+from tack.ir.nodes import ELEMENTARY, RANDOM
 from tack.model.dtypes import DTYPES
 
 __all__ = ["ARITHMETIC", "CONTROL", "CORPUS", "COUNT", "edges"]
@@ -229,6 +229,36 @@ def elementary(module: ModuleType) -> Iterator[Pair]:
         for name in ELEMENTARY:
             kernel = getattr(module, f"of_{name}")
             yield Pair(kernel, f"{dtype}[:], {dtype}[:], {dtype}[:]", arrays)
+
+
+# --- random numbers ------------------------------------------------------------------------------
+
+
+def _drawn(function: str) -> str:
+    generator, number, dtype = function.split(".")
+    if number.startswith("word"):
+        return f"tack.random.{generator}(x[i], y[i]).{'xyzw'[int(number[4:])]}"
+    bounds = ", x[i], y[i]" if number == "randint" else ""
+    typed = f", dtype=tack.{dtype}" if dtype == "f64" else ""
+    return f'tack.random.{number}(x[i], y[i]{bounds}, generator="{generator}"{typed})'
+
+
+RANDOM_NUMBERS = "import tack\n" + "".join(
+    f"""
+@tack.kernel
+def {name.replace(".", "_")}(x, y, out):
+    for i in range(x.shape[0]):
+        out[i] = {_drawn(name)}
+"""
+    for name in RANDOM
+)
+
+
+def random_numbers(module: ModuleType) -> Iterator[Pair]:
+    for name in RANDOM:
+        kernel, dtype = getattr(module, name.replace(".", "_")), name.rpartition(".")[2]
+        arrays = edges(("i64", (COUNT,)), ("i64", (COUNT,)), (dtype, (COUNT,)))
+        yield Pair(kernel, f"i64[:], i64[:], {dtype}[:]", arrays)
 
 
 # --- control flow --------------------------------------------------------------------------------
@@ -458,6 +488,7 @@ CORPUS: dict[str, tuple[str, Callable[[ModuleType], Iterator[Pair]]]] = {
     "conversions": (CONVERSION, conversions),
     "narrow floats": (NARROW_FLOATS, narrow_floats),
     "elementary": (ELEMENTARY_FUNCTIONS, elementary),
+    "random": (RANDOM_NUMBERS, random_numbers),
     "control": (CONTROL, control),
     "overlapping": (CONTROL, overlapping),
 }

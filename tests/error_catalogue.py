@@ -46,6 +46,7 @@ _CHAPTERS = {
     "lang/lower_operators.py": "Literals and operators",
     "lang/lower_elements.py": "Elements of arrays",
     "lang/lower_calls.py": "Calls",
+    "lang/lower_random.py": "Random numbers",
     "lang/lower_inlining.py": "Calls of device functions",
     "lang/lower_returns.py": "Returns of device functions",
     "lang/lower_templates.py": "Templates",

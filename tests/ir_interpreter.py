@@ -17,9 +17,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from oracle import counters
 
 from tack.ir import nodes as ir
-from tack.model.dtypes import DType, numpy_name
+from tack.model.dtypes import DType, i64, numpy_name
 
 __all__ = ["EndlessLoop", "UndefinedBehaviour", "evaluate", "run"]
 
@@ -31,6 +32,16 @@ BREAK, CONTINUE = "break", "continue"
 
 class UndefinedBehaviour(Exception):
     """C says nothing about what the program does."""
+
+
+DRAWN: dict[str, Callable[..., Any]] = {
+    "bits": counters.bits,
+    "uniform": counters.uniform,
+    "randint": lambda seed, counter, *bounds, generator: counters.randint(
+        seed, counter, *(wrap(each, i64) for each in bounds), generator=generator
+    ),
+}
+"""The random numbers of generated programs."""
 
 
 class EndlessLoop(Exception):
@@ -50,6 +61,10 @@ FLOATS = {
 def wrap(value: int, dtype: DType) -> int:
     value %= 1 << dtype.bits
     return value - (1 << dtype.bits) if dtype.kind == "int" and value >> (dtype.bits - 1) else value
+
+
+def rounded_or_wrapped(value: Any, dtype: DType) -> Any:
+    return rounded(value, dtype) if dtype.is_float else wrap(value, dtype)
 
 
 def rounded(value: Any, dtype: DType) -> Any:
@@ -328,6 +343,12 @@ class Compiler:
             return lambda env: bool(ASKED[name](args[0](env)))
         if name in ir.BIT_COUNTS:
             return lambda env: bit_count(name, int(args[0](env)), dtype, self.c)
+        if name in ir.RANDOM:
+            generator, number, _ = name.split(".")
+            drawn = DRAWN[number]
+            return lambda env: rounded_or_wrapped(
+                drawn(*(int(arg(env)) for arg in args), generator=generator), dtype
+            )
         function = CALLS[name]
         if dtype.is_float:
             return lambda env: rounded(function(*(arg(env) for arg in args)), dtype)

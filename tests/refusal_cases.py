@@ -200,6 +200,23 @@ STATEMENTS = {
     ),
     "tack.atomic_add(x, -1, 1.0)": ("tack.atomic_add(x, -1, 1.0)", "indices do not wrap around"),
     "x[i] = tack.clamp(x[i], 0)": ("tack.clamp(x[i], 0)", "clamp takes 3 values, not 2"),
+    "x[i] = tack.random.uniform(1)": (
+        "tack.random.uniform(1)",
+        "uniform takes 2 values, a seed and a counter, not 1",
+    ),
+    "x[i] = tack.random.bits(1, 2, dtype=tack.f64)": (
+        "tack.random.bits(1, 2, dtype=tack.f64)",
+        "bits takes no dtype by keyword",
+    ),
+    "x[i] = tack.random.uniform(1, 2, dtype=tack.f16)": ("tack.f16", "dtype is tack.f32 or"),
+    'x[i] = tack.random.uniform(1, 2, generator="philx")': (
+        '"philx"',
+        "generator is one of threefry, philox; did you mean 'philox'?",
+    ),
+    "x[i] = tack.random.threefry(1, tack.f32x2(1)).x": (
+        "tack.random.threefry(1, tack.f32x2(1))",
+        "threefry takes numbers, and this is a vector of 2",
+    ),
     "x[i] = min(i)": ("min(i)", "2 values or more"),
     "x[i] = abs(i, i)": ("abs(i, i)", "takes 1 value, not 2"),
     "x[i] = tack.sqrt(x=1.0)": ("tack.sqrt(x=1.0)", "no keyword arguments"),
@@ -341,6 +358,8 @@ TYPED = {
     "x[i] = tack.fma(a, 1, 2)": ("i64, i64, f32[:]", "fma takes floats, not an i64"),
     "x[i] = tack.isnan(a)": ("i64, i64, f32[:]", "every integer is finite"),
     "x[i] = tack.popcount(a)": ("f32, f32, f32[:]", "popcount takes integers, not an f32"),
+    "x[i] = tack.random.uniform(a, 1)": ("f32, f32, f32[:]", "a seed is an integer, not an f32"),
+    "x[i] = tack.random.randint(1, 1, 0, b)": ("i64, u64, f32[:]", "a bound of randint is i64"),
     "for k in range(a): pass": ("f32, f32, f32[:]", "an argument of range is an integer"),
     "for k in range(b): pass": ("i64, u64, f32[:]", "cast it: tack.i64(...)"),
     "t = a; t = b; x[i] = t": ("i64, u64, f32[:]", "'t' is i64 elsewhere and u64 here"),

@@ -11,7 +11,7 @@ import pytest
 from corpus import CORPUS, COUNT, edges
 from generator import load_module
 from harness import differences, levels, run_kernel
-from twins import Pair, toolchains
+from twins import Pair, generated_pairs, toolchains
 
 from tack.compile import assemble, generate
 from tack.ir.nodes import ATOMIC_DTYPES, ATOMIC_OPS
@@ -59,12 +59,21 @@ def as_supported(pairs: list[Pair]) -> list[list[np.ndarray]]:
 
 
 @pytest.mark.parametrize("dialect", ["c", "llvm"])
-@pytest.mark.parametrize("name", ["arithmetic", "control"])
+@pytest.mark.parametrize("name", ["arithmetic", "conversions", "control"])
 def test_the_bits_do_not_depend_on_what_is_emulated(
     name: str, dialect: str, tmp_path: Path
 ) -> None:
     text, pairs_of = CORPUS[name]
     pairs = list(pairs_of(load_module(text, tmp_path)))
+    for pair, one, other in zip(pairs, as_supported(pairs), runs(pairs, dialect), strict=True):
+        assert not differences(one, other), pair.signature
+
+
+@pytest.mark.parametrize("dialect", ["c", "llvm"])
+def test_generated_programs_have_the_bits_that_they_have_where_nothing_is_missing(
+    dialect: str, tmp_path: Path
+) -> None:
+    pairs = list(generated_pairs(30, 7, tmp_path))
     for pair, one, other in zip(pairs, as_supported(pairs), runs(pairs, dialect), strict=True):
         assert not differences(one, other), pair.signature
 

@@ -7,13 +7,11 @@ on the CPU under ``gpu_headers/``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 from corpus import CORPUS
-from generator import collect, load_module
+from generator import load_module
 from gpu_twins import (
     COMPILED,
     DIALECTS,
@@ -24,12 +22,10 @@ from gpu_twins import (
     emulated_disagreements,
     llvm_of_hip,
 )
-from harness import source_of
-from oracle import OracleRefused
-from twins import Pair
+from twins import Pair, generated_pairs
 
 from tack.compile import assemble, generate
-from tack.errors import CompileError, UnsupportedError
+from tack.errors import UnsupportedError
 from tack.model.capabilities import capabilities_of, lacking
 from tack.model.dtypes import NARROW
 from tack.model.gpus import GPUS
@@ -40,22 +36,6 @@ from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
 
 SEED, PROGRAMS = 7, 40
-
-
-def generated(folder: Path) -> Iterator[Pair]:
-    """Generated programs that the language takes."""
-    for program in collect(PROGRAMS, SEED):
-        kernel = load_module(program.source, folder).kernel
-        try:
-            source = source_of(kernel, program.bind(program.memory(), kernel))
-        except (CompileError, OracleRefused):
-            continue
-        yield Pair(
-            kernel,
-            str(source.variant.signature),
-            program.memory,
-            partial(program.bind, kernel=kernel),
-        )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -69,7 +49,8 @@ def test_every_operation_has_the_bits_of_c(name: str, dialect: str, tmp_path: Pa
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_generated_kernels_have_the_bits_of_c(dialect: str, tmp_path: Path) -> None:
-    found = emulated_disagreements(list(generated(tmp_path)), dialect, tmp_path / dialect)
+    pairs = list(generated_pairs(PROGRAMS, SEED, tmp_path))
+    found = emulated_disagreements(pairs, dialect, tmp_path / dialect)
     assert not found, "\n".join(found.values())
 
 
@@ -95,7 +76,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
     written = [
         pair for text, pairs_of in CORPUS.values() for pair in pairs_of(load_module(text, folder))
     ]
-    return [*written, *generated(folder)]
+    return [*written, *generated_pairs(PROGRAMS, SEED, folder)]
 
 
 @pytest.mark.parametrize("target", COMPILED, ids=str)

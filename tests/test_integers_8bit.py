@@ -1,4 +1,4 @@
-"""Every operation on every pair of 8-bit integers, through tack, against Python integers."""
+"""Every operation on every pair of 8-bit integers, by C and LLVM, against Python integers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 from generator import load_module
-from harness import Unit, levels, source_of
+from harness import Unit, levels, run_kernel, source_of
+from twins import toolchains
+
+from tack.compile import assemble, generate
+from tack.model.targets import Target
+from tack.render.renderer import renderer_for
+from tack.render.source import Source
 
 Number = Any
 RANGES = {"i8": range(-128, 128), "u8": range(256)}
@@ -268,6 +274,21 @@ def arguments_of(group: list[Operation]) -> list[np.ndarray[Any, Any]]:
     return [*columns, np.zeros((len(values), len(group)), group[0].out)]
 
 
+class ByLlvm:
+    """The variants of sources in C, compiled by LLVM for the highest level."""
+
+    def __init__(self, sources: list[Source]) -> None:
+        target, (_, llvm) = Target("cpu", levels()[-1]), toolchains()
+        renderer = renderer_for(target, "llvm")
+        self.sources = {each: generate(each.variant, renderer) for each in sources}
+        text = assemble("llvm", list(self.sources.values()), renderer)
+        self.library = llvm.load(llvm.compile(text, target))
+
+    def run(self, kernel: Any, source: Source, arguments: list[np.ndarray[Any, Any]]) -> None:
+        """Runs the variant of a source."""
+        run_kernel(kernel, self.sources[source], self.library, arguments, noalias=True)
+
+
 @pytest.mark.parametrize("name", list(CASES))
 def test_every_operation_on_8_bits(name: str, tmp_path: Path) -> None:
     groups = kernels_of(CASES[name])
@@ -277,13 +298,16 @@ def test_every_operation_on_8_bits(name: str, tmp_path: Path) -> None:
         source_of(kernel, arguments_of(group))
         for kernel, group in zip(kernels, groups, strict=True)
     ]
-    unit = Unit(sources, tmp_path / "unit")
+    unit, llvm = Unit(sources, tmp_path / "unit"), ByLlvm(sources)
     wrong: list[str] = []
     for kernel, source, group in zip(kernels, sources, groups, strict=True):
         expected = [each.expected() for each in group]
-        for level in levels():
+        for level in (*levels(), "LLVM"):
             arguments = arguments_of(group)
-            unit.run(kernel, source, arguments, level, noalias=True)
+            if level == "LLVM":
+                llvm.run(kernel, source, arguments)
+            else:
+                unit.run(kernel, source, arguments, level, noalias=True)
             for at, operation in enumerate(group):
                 found = np.ascontiguousarray(arguments[-1][:, at])
                 differ = np.flatnonzero(~_same(found, expected[at]))

@@ -6,20 +6,24 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import differences, run_kernel
+from generator import collect, load_module
+from harness import differences, run_kernel, source_of
+from oracle import OracleRefused
 
 from tack.backends import cpu_cc, cpu_llvm
 from tack.compile import assemble, generate
+from tack.errors import CompileError
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
-__all__ = ["Pair", "Twins", "disagreements", "toolchains"]
+__all__ = ["Pair", "Twins", "disagreements", "generated_pairs", "toolchains"]
 
 
 @functools.cache
@@ -45,6 +49,22 @@ class Pair:
         target = Target("cpu", "x86-64")  # the text is the same for every level
         variant = Variant(self.kernel.definition, Signature.parse(self.signature), target)
         return generate(variant, renderer_for(target, dialect))
+
+
+def generated_pairs(count: int, seed: int, folder: Path) -> Iterator[Pair]:
+    """Generated programs that the language takes."""
+    for program in collect(count, seed):
+        kernel = load_module(program.source, folder).kernel
+        try:
+            source = source_of(kernel, program.bind(program.memory(), kernel))
+        except (CompileError, OracleRefused):
+            continue
+        yield Pair(
+            kernel,
+            str(source.variant.signature),
+            program.memory,
+            functools.partial(program.bind, kernel=kernel),
+        )
 
 
 class Twins:

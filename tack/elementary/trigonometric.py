@@ -14,7 +14,7 @@ from tack.elementary.precise import Double, choose, polynomial, quick_sum
 from tack.elementary.reduction import reduced
 from tack.elementary.term import Term, absolute, bits_of, from_bits, select
 
-__all__ = ["COSINE", "SINE", "cos", "sin", "tan"]
+__all__ = ["COSINE", "SINE", "cos", "sin", "tan", "wave"]
 
 SINE: Final = {
     32: (
@@ -58,14 +58,14 @@ _UPPER_HALF: Final = {32: 0xFFFFF000, 64: 0xFFFFFFFFF8000000}
 def sin(x: Term) -> Term:
     """The sine of an angle in radians; NaN of infinities."""
     n, angle = reduced(absolute(x))
-    value = _wave(n, angle) ^ (bits_of(x) & _sign_bit(x))
+    value = wave(n, angle) ^ (bits_of(x) & _sign_bit(x))
     return _finite(x, from_bits(value))
 
 
 def cos(x: Term) -> Term:
     """The cosine of an angle in radians; NaN of infinities."""
     n, angle = reduced(absolute(x))
-    return _finite(x, from_bits(_wave(n + 1, angle)))
+    return _finite(x, from_bits(wave(n + 1, angle)))
 
 
 def tan(x: Term) -> Term:
@@ -94,7 +94,7 @@ def _finite(x: Term, value: Term) -> Term:
     return select(absolute(x) < math.inf, value, math.nan)
 
 
-def _wave(n: Term, angle: Double) -> Term:
+def wave(n: Term, angle: Double) -> Term:
     """The bits of the sine of an angle in a quadrant, which the last two bits of ``n`` say."""
     tail, low = _sine_tail(angle)
     sine = angle.high + (tail + low)

@@ -33,6 +33,7 @@ __all__ = [
     "MATH_CALLS",
     "PREDICATES",
     "PYTHON_BINARY",
+    "RANDOM",
     "TARGET_BINARY",
     "Expression",
     "IRActive",
@@ -74,6 +75,7 @@ __all__ = [
     "Statement",
     "WeakLocal",
     "dtype_of",
+    "random_dtype",
 ]
 
 PYTHON_BINARY: Final = frozenset({"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"})
@@ -114,6 +116,18 @@ ELEMENTARY: Final[dict[str, int]] = {
 GROUP_REDUCTIONS: Final = {"block_sum": "+", "block_min": "min", "block_max": "max"}
 """Builtin that combines a value of all iterations of a group -> how it combines two."""
 
+RANDOM: Final[dict[str, int]] = {
+    f"{generator}.{number}": count
+    for generator, words in (("philox", 4), ("threefry", 2))
+    for number, count in {
+        **dict.fromkeys(("bits.u64", "uniform.f32", "uniform.f64", "normal.f32", "normal.f64"), 2),
+        "randint.i64": 4,
+        **{f"word{index}.u32": 2 for index in range(words)},
+    }.items()
+}
+"""Random number -> number of operands, all u64. ``<generator>.<number>.<type of the result>``;
+they have formulas in ``tack.elementary.counter_based``."""
+
 MATH_CALLS: Final[dict[str, int]] = {
     "abs": 1,
     "min": 2,
@@ -137,6 +151,7 @@ MATH_CALLS: Final[dict[str, int]] = {
     "ctz": 1,
     **dict.fromkeys(GROUP_REDUCTIONS, 1),
     **ELEMENTARY,
+    **RANDOM,
 }
 """Builtin -> number of operands. ``fmod`` exists for decompositions only."""
 
@@ -168,6 +183,11 @@ ATOMIC_DTYPES: Final[dict[str, tuple[str, ...]]] = {
 }
 """Operation -> the names of the types whose elements it works on. Targets have them for integers,
 f32 and f64 (``narrow_floats``, ``store_as_bytes``)."""
+
+
+def random_dtype(function: str) -> DType:
+    """The type of a number of `RANDOM`."""
+    return DTYPES[function.rpartition(".")[2]]
 
 
 class IRNode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from tack.ir.nodes import IRNode
@@ -16,10 +17,10 @@ class Positions:
     """Node -> place in the source. Holds the nodes, so that an identity is never reused."""
 
     def __init__(self) -> None:
-        self._table: dict[int, tuple[IRNode, Position]] = {}
+        self._table: dict[int, tuple[IRNode, Position | Callable[[], Position]]] = {}
 
-    def put(self, node: _Node, position: Position | None) -> _Node:
-        """Notes where ``node`` comes from, and gives it back."""
+    def put(self, node: _Node, position: Position | Callable[[], Position] | None) -> _Node:
+        """Notes where ``node`` comes from, or what tells it, and gives the node back."""
         if position is not None:
             self._table[id(node)] = (node, position)
         return node
@@ -27,12 +28,19 @@ class Positions:
     def get(self, node: IRNode) -> Position | None:
         """Where ``node`` comes from, or None."""
         entry = self._table.get(id(node))
-        return None if entry is None else entry[1]
+        if entry is None:
+            return None
+        return entry[1] if isinstance(entry[1], Position) else entry[1]()
+
+    def has(self, node: IRNode) -> bool:
+        """Whether it is known where ``node`` comes from."""
+        return id(node) in self._table
 
     def carry(self, old: IRNode, new: _Node) -> _Node:
         """Gives ``new`` the position of ``old`` unless it has one, and gives ``new`` back."""
-        if self.get(new) is None:
-            self.put(new, self.get(old))
+        known = self._table.get(id(old))
+        if known is not None and id(new) not in self._table:
+            self._table[id(new)] = (new, known[1])
         return new
 
     def refuse(self, node: IRNode, message: str) -> CompileError:

@@ -73,7 +73,7 @@ def children(node: IRNode) -> Iterator[tuple[str, IRNode]]:
 
 
 def nodes_below(node: IRNode) -> Sequence[IRNode]:
-    """The structural children of ``node``, in order of evaluation.
+    """The structural children of ``node``, in order of evaluation; not to be changed.
 
     ``TypeError`` for an unknown kind.
     """
@@ -91,6 +91,9 @@ def _reader(fields: Sequence[tuple[str, str]]) -> Callable[[IRNode], Sequence[IR
     if all(role == "expr" for _, role in fields):
         read: Callable[[IRNode], Any] = operator.attrgetter(*names)
         return read if len(names) > 1 else lambda node: (read(node),)
+
+    if len(fields) == 1 and fields[0][1] in LIST_ROLES:
+        return operator.attrgetter(*names)
 
     def read_each(node: IRNode) -> list[IRNode]:
         below: list[IRNode] = []
@@ -139,31 +142,27 @@ def walk_ir(root: IRNode) -> Iterator[IRNode]:
 
     ``TypeError`` for an unknown kind, ``ValueError`` for a node that contains itself.
     """
-    active: set[int] = set()
-    entered: list[int] = []
-    stack: list[Iterator[IRNode]] = [iter((root,))]
+    stack, inner, acyclic = [root], set[int](), set[int]()
     while stack:
-        for node in stack[-1]:
-            if type(node) in _LEAVES:
-                yield node
-                continue
-            read = _READERS.get(type(node))
-            below = nodes_below(node) if read is None else read(node)
-            if not below:
-                yield node
-                continue
-            own = id(node)
-            if own in active:
-                raise ValueError(f"cycle: {type(node).__name__} contains itself")
+        node = stack.pop()
+        if type(node) in _LEAVES:
             yield node
-            active.add(own)
-            entered.append(own)
-            stack.append(iter(below))
-            break
-        else:
-            stack.pop()
-            if entered:
-                active.discard(entered.pop())
+            continue
+        read = _READERS.get(type(node))
+        below = nodes_below(node) if read is None else read(node)
+        if below:
+            if id(node) in inner and id(node) not in acyclic:  # it is shared, or contains itself
+                _refuse_cycle(node)
+                acyclic.add(id(node))
+            inner.add(id(node))
+            stack += below[::-1]
+        yield node
+
+
+def _refuse_cycle(root: IRNode) -> None:
+    """``ValueError`` for a node that contains itself, or something that does."""
+    for _ in walk_paths(root):
+        pass
 
 
 def transform_ir(
@@ -197,6 +196,8 @@ class _Transformer:
 
     def visit(self, node: IRNode) -> IRNode | Sequence[Statement]:
         fields = child_fields(node)
+        if not fields:
+            return self.rewritten(self.carry(node, _copy(node)) if self.copy_nodes else node)
         if id(node) in self.active:
             raise ValueError(f"cycle: {type(node).__name__} contains itself")
         if isinstance(node, IRFunction) and self.positions is None:
@@ -210,6 +211,10 @@ class _Transformer:
             elif value is not None or role != "optional_expr":
                 setattr(subject, name, self.visit(value))
         self.active.discard(id(node))
+        return self.rewritten(subject)
+
+    def rewritten(self, subject: IRNode) -> IRNode | Sequence[Statement]:
+        """What stands for a node whose children are done."""
         result = self.rewrite(subject)
         if result is None:
             return subject
@@ -251,16 +256,25 @@ def copy_tree(root: _Node, positions: Positions | None = None) -> _Node:
     return copied
 
 
-def statement_lists(statement: IRNode) -> Iterator[list[Statement]]:
+def statement_lists(statement: IRNode) -> list[list[Statement]]:
     """The statement lists that ``statement`` (or a function) holds directly."""
-    for name, role in child_fields(statement):
-        if role == "stmts":
-            yield getattr(statement, name)
+    names = _BODIES.get(type(statement))
+    if names is None:
+        names = _bodies(child_fields(statement))
+    return [getattr(statement, name) for name in names]
+
+
+def _bodies(fields: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(name for name, role in fields if role == "stmts")
+
+
+_BODIES: Final = {kind: _bodies(fields) for kind, fields in CHILD_FIELDS.items()}
+"""Kind -> the fields that are statement lists."""
 
 
 def statements_of(root: IRNode | Sequence[Statement]) -> Iterator[Statement]:
     """Every statement in ``root``, a node or a statement list, preorder."""
-    for body in [root] if isinstance(root, Sequence) else statement_lists(root):
+    for body in statement_lists(root) if isinstance(root, IRNode) else [root]:
         for statement in body:
             yield statement
             yield from statements_of(statement)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from tack.ir.nodes import (
@@ -151,7 +151,7 @@ class _Verifier:
         self.bindings(body)
         if self.reached("inferred"):
             self.tables()
-        self.each_node()
+        self.each_node(_NODE_CHECKS, self)
         if self.reached("typed"):
             self.types()
         if self.reached("decomposed"):
@@ -177,9 +177,12 @@ class _Verifier:
         stood: set[int] = set()
         for node in walk_ir(self.function):
             nodes.append(node)
-            kind = _HELD.get(type(node))
+            kind = type(node)
+            if kind in _VALUES:
+                continue
+            held = _HELD.get(kind)
             for child in nodes_below(node):
-                if kind is None or not isinstance(child, kind):
+                if held is None or not isinstance(child, held):
                     self.roles(len(nodes) - 1)
                     break
             if isinstance(node, Statement):
@@ -329,25 +332,23 @@ class _Verifier:
         if self.reached("localized") and list(self.function.locals) != list(dict.fromkeys(bound)):
             raise self.fail(self.function, "", "locals are not those assigned, in order")
 
-    def each_node(self) -> None:
-        """What holds of a node itself."""
+    def each_node(
+        self, checks: Mapping[type[IRNode], Callable[..., str | None]], context: object
+    ) -> None:
+        """What holds of a node itself, by the check of its kind."""
         for number, node in enumerate(self.nodes):
-            check = _NODE_CHECKS.get(type(node))
-            message = None if check is None else check(self, node)
-            if message is not None:
-                raise self.fail_at(number, message)
+            check = checks.get(type(node))
+            if check is not None:
+                message = check(context, node)
+                if message is not None:
+                    raise self.fail_at(number, message)
 
     def types(self) -> None:
         """Every expression has a dtype; then, what they have fits together."""
         for number, node in enumerate(self.nodes):
             if isinstance(node, Expression) and node.dtype is None:
                 raise self.fail_at(number, "an expression without a dtype")
-        scope = Scope.of(self.function)
-        for number, node in enumerate(self.nodes):
-            check = TYPE_CHECKS.get(type(node))
-            message = None if check is None else check(scope, node)
-            if message is not None:
-                raise self.fail_at(number, message)
+        self.each_node(TYPE_CHECKS, Scope.of(self.function))
 
     def operators(self, first: int) -> None:
         """After decomposition the body has target operators only; the host has its own."""
@@ -369,6 +370,11 @@ def _held(fields: Sequence[tuple[str, str]]) -> type[IRNode] | None:
     held = {_ROLE_KINDS[role] for _, role in fields}
     return held.pop() if len(held) == 1 else None
 
+
+_VALUES: Final = frozenset(
+    kind for kind, fields in CHILD_FIELDS.items() if not fields and issubclass(kind, Expression)
+)
+"""The expressions without operands."""
 
 _HELD: Final = {kind: _held(fields) for kind, fields in CHILD_FIELDS.items()}
 """Kind -> what every child of such a node is, or None where that depends on the role."""

@@ -10,6 +10,7 @@ from tack.ir.nodes import (
     BIT_COUNTS,
     ELEMENTARY,
     PREDICATES,
+    RANDOM,
     Expression,
     IRArrayLoad,
     IRArrayStore,
@@ -37,8 +38,9 @@ from tack.ir.nodes import (
     IRWhile,
     LocalArray,
     dtype_of,
+    random_dtype,
 )
-from tack.model.dtypes import DType, bool_, i64, round_float
+from tack.model.dtypes import DType, bool_, i64, round_float, u64
 
 __all__ = ["TYPE_CHECKS", "Scope"]
 
@@ -157,13 +159,17 @@ def _call(_: Scope, node: IRCall) -> str | None:
     for number, arg in enumerate(node.args):
         if arg.dtype is not dtype:
             return _is(arg, dtype, f"operand {number}")
-    result = bool_ if node.function in PREDICATES else dtype
+    is_random = node.function in RANDOM
+    result = random_dtype(node.function) if is_random else dtype
+    if node.function in PREDICATES:
+        result = bool_
     if node.dtype is not result:
         return _is(node, result, node.function)
     if (
         dtype.is_bool
         or (node.function in _FLOATS_ONLY and not dtype.is_float)
         or (node.function in BIT_COUNTS and not dtype.is_integer)
+        or (is_random and dtype is not u64)
     ):
         return f"{node.function} of {dtype}"
     return None

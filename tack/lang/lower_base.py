@@ -7,6 +7,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from tack.ir.nodes import (
@@ -186,7 +187,7 @@ class LoweringBase:
 
     def at(self, node: ast.AST, ir: _Node) -> _Node:
         """Notes that ``ir`` comes from ``node``."""
-        return self.positions.put(ir, self.frame.definition.source.position(node))
+        return self.positions.put(ir, partial(self.frame.definition.source.position, node))
 
     def fresh(self, what: str = "t") -> str:
         """A local that no source name can meet, for a value that is evaluated once.
@@ -288,9 +289,9 @@ class LoweringBase:
 
     def protect(self, node: ast.AST, value: Value, mark: int) -> Value:
         """``value``, read at ``mark`` if it loads and a statement after the mark stores."""
-        if not any(map(contains_store, self.out[mark:])):
+        if mark == len(self.out) or not any(map(contains_load, parts_of(value))):
             return value
-        if not any(map(contains_load, parts_of(value))):
+        if not any(map(contains_store, self.out[mark:])):
             return value
         with self.collect() as reads:
             result = self.settled(node, value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import builtins as python
 import math
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
 
 from tack.ir.nodes import (
     ATOMIC_DTYPES,
@@ -27,6 +27,7 @@ from tack.lang.definition import KernelDefinition, constant
 from tack.lang.lower_base import ArrayParameter
 from tack.lang.lower_fragments import FragmentLowering
 from tack.lang.lower_groups import GROUP_FUNCTIONS
+from tack.lang.lower_random import RANDOM_FUNCTIONS, RandomLowering
 from tack.lang.lower_vectors import VECTOR_FUNCTIONS
 from tack.lang.vectors import (
     Value,
@@ -137,7 +138,7 @@ _OF_NUMPY: Final = {
 """Function of NumPy -> what a kernel writes for it."""
 
 
-class CallLowering(FragmentLowering):
+class CallLowering(FragmentLowering, RandomLowering):
     """Lowers calls."""
 
     def _lower_Call(self, node: ast.Call) -> Value:
@@ -156,14 +157,9 @@ class CallLowering(FragmentLowering):
         converted = self._cast(node, callee)
         if converted is not None:
             return converted
-        if _known(callee, _BUILTINS):
-            return self._builtin(node, _BUILTINS[callee])
-        if _known(callee, _ATOMICS):
-            return self._atomic(node, _ATOMICS[callee])
-        if _known(callee, GROUP_FUNCTIONS):
-            return self.group_function(node, GROUP_FUNCTIONS[callee])
-        if _known(callee, _VECTOR_FUNCTIONS):
-            return self.vector_function(node, _VECTOR_FUNCTIONS[callee], self._positional(node))
+        for functions, lower in self._LOWERED:
+            if _known(callee, functions):
+                return lower(self, node, functions[callee])
         if callee is python.pow:
             return self._power(node)
         if callee is python.any or callee is python.all:
@@ -262,6 +258,9 @@ class CallLowering(FragmentLowering):
             )
         return self.componentwise(node, values, lambda *args: self._call(node, name, args), name)
 
+    def _of_vectors(self, node: ast.Call, name: str) -> Value:
+        return self.vector_function(node, name, self._positional(node))
+
     def _call(self, node: ast.Call, name: str, args: Sequence[Expression]) -> Expression:
         """A builtin of numbers."""
         if name == "clamp":
@@ -347,6 +346,15 @@ class CallLowering(FragmentLowering):
         if array.spec.rank == 0:
             raise self.refuse(node, f"{array.spoken!r} has no dimensions, so no len()")
         return self.extent(array, 0)
+
+    _LOWERED: ClassVar[tuple[tuple[dict[Any, str], Callable[..., Value]], ...]] = (
+        (_BUILTINS, _builtin),
+        (_ATOMICS, _atomic),
+        (GROUP_FUNCTIONS, FragmentLowering.group_function),
+        (RANDOM_FUNCTIONS, RandomLowering.random),
+        (_VECTOR_FUNCTIONS, _of_vectors),
+    )
+    """Functions of the language by their names -> what lowers a call of one."""
 
 
 def _known(value: Any, table: dict[Any, Any]) -> bool:

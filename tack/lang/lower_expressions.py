@@ -61,7 +61,7 @@ class ExpressionLowering(OperatorLowering, ElementLowering):
             raise self.refuse(node, _REFUSED.get(type(node), default))
         value: Value = method(node)
         for part in parts_of(value):
-            if part is value or self.positions.get(part) is None:
+            if part is value or not self.positions.has(part):
                 self.at(node, part)
         return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from tack.ir.nodes import (
     IRConstant,
@@ -138,6 +139,7 @@ def _is_bare(node: ast.Return) -> bool:
     return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
+@lru_cache(maxsize=4096)
 def _has_return(node: ast.AST) -> bool:
     """Whether ``node`` holds a return outside nested functions."""
     return any(isinstance(inner, ast.Return) for inner in ast.walk(node))

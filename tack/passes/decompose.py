@@ -16,6 +16,7 @@ from typing import Final
 
 from tack.ir.nodes import (
     ELEMENTARY,
+    RANDOM,
     Expression,
     IRArrayStore,
     IRAssign,
@@ -50,7 +51,7 @@ from tack.passes.intervals import Intervals
 from tack.passes.localize import localize
 from tack.passes.loops import counted_loop
 from tack.passes.powers import power
-from tack.passes.transcendental import elementary
+from tack.passes.transcendental import elementary, random_number
 
 __all__ = ["Block", "Decomposer", "decompose"]
 
@@ -284,6 +285,8 @@ class Decomposer:
             return lambda out: integer_hazards.absolute(node.args[0], out.hold)
         if node.function in ELEMENTARY:
             return lambda out: elementary(node, out)
+        if node.function in RANDOM:
+            return lambda out: random_number(node, out)
         composed = COMPOSED.get(node.function)
         return None if composed is None else lambda out: composed(*node.args, out.hold)
 

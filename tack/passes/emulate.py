@@ -35,12 +35,15 @@ from tack.passes.build import (
     compare,
     constant,
     dtype_of,
+    literal,
     operate,
     select,
 )
+from tack.passes.constant_division import divide_by_constant
 from tack.passes.decompose import Block, Decomposer
 from tack.passes.float_hazards import pick
 from tack.passes.localize import localize
+from tack.passes.wide_integers import pair_words
 
 __all__ = ["EMULATED", "emulate"]
 
@@ -52,7 +55,8 @@ def emulate(function: IRFunction, supported: frozenset[str]) -> IRFunction | Non
         return None
     loop, emulator = kernel_loop(function), _Emulator(function, missing)
     loop.body = emulator.body(loop.body)
-    return localize(function) if emulator.changed else None
+    changed = localize(function) if emulator.changed else None
+    return pair_words(function) or changed if "wide integers" in missing else changed
 
 
 class _Emulator(Decomposer):
@@ -80,12 +84,27 @@ class _Emulator(Decomposer):
             expand = _CALLS[node.function]
             self.changed = True
             return lambda out: expand(node, out)
+        if "constant division" in self.missing and isinstance(node, IRBinOp):
+            divided = self._division(node)
+            if divided is not None:
+                self.changed = True
+                return divided
         if "wrap" in self.missing and isinstance(node, IRBinOp | IRUnaryOp):
             dtype = dtype_of(node)
             if _may_overflow(node, dtype) and self.intervals.of(node) == _whole(dtype):
                 self.changed = True
                 return lambda _: _wrapped(node, dtype)
         return None
+
+    def _division(self, node: IRBinOp) -> Callable[[Block], Expression] | None:
+        """How a division by a literal is expanded."""
+        divisor = literal(node.right)
+        if node.op not in ("cdiv", "cmod") or divisor is None:
+            return None
+        spread = self.intervals.of(node.left)
+        return lambda out: divide_by_constant(
+            node.op, out.hold(node.left), divisor, spread, out.hold
+        )
 
 
 def _whole(dtype: DType) -> tuple[int, int]:
@@ -212,8 +231,10 @@ _CALLS: Final[dict[str, Callable[[IRCall, Block], Expression]]] = {"fmod": _fmod
 """Builtin -> its expansion."""
 
 EMULATED: Final = {
+    "constant division": "division of integers by a constant",
     "fmod": "the exact remainder of floats, with the sign of the dividend",
     "private atomics": "atomics on arrays that belong to one iteration",
+    "wide integers": "arithmetic of 64-bit integers",
     "wrap": "sums, differences and products of signed integers that wrap",
 }
 """What a target may lack, or not have exactly."""

@@ -77,7 +77,7 @@ class Typer:
 
     def refuse(self, node: IRNode, message: str) -> CompileError:
         """The error that refuses ``node``, for the caller to raise."""
-        located = node if self._positions.get(node) is not None else self._place
+        located = node if self._positions.has(node) else self._place
         return self._positions.refuse(located, message)
 
     def element(self, array: str) -> DType:

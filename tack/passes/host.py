@@ -77,7 +77,7 @@ class _Host:
 
     def program(self, extents: Sequence[Expression]) -> Iterator[HostOp]:
         for number, extent in enumerate(extents):
-            if self.positions.get(extent) is not None:
+            if self.positions.has(extent):
                 self.place = extent
             yield from self.push(extent)
             yield ("loop", number)
@@ -89,7 +89,7 @@ class _Host:
         yield from _TRANSLATORS[type(node)](self, node)
 
     def refuse(self, node: Expression, reason: str) -> CompileError:
-        place = node if self.positions.get(node) is not None else self.place
+        place = node if self.positions.has(node) else self.place
         return self.positions.refuse(place, f"the host cannot compute this bound: {reason}")
 
     def constant(self, node: IRConstant) -> Iterator[HostOp]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from tack.ir.nodes import IRAssign, IRAtomic, IRFunction, IRParallelFor, IRSequentialFor, WeakLocal
-from tack.ir.traversal import assigned_names, statements_of
+from tack.ir.traversal import assigned_names, read_names, statements_of
 from tack.model.dtypes import i64
 from tack.model.errors import CompileError
 from tack.passes.expressions import Typer
@@ -64,6 +64,8 @@ class _Inference:
         self.pinned: dict[str, Type] = {}
         self.names = _fixed_names(function)
         self.typer = Typer(function, self.names)
+        self.read = {id(s): _reads(s) for s in self.setters}
+        self.found: dict[int, tuple[list[Type | None], Type]] = {}
 
     def run(self) -> dict[str, Type]:
         """The type of each local; literals' weak types among them."""
@@ -113,8 +115,12 @@ class _Inference:
             return i64
         if isinstance(setter, IRAtomic):
             return self.typer.element(setter.array)
-        self.typer.at(setter)
-        return self.typer.visit(setter.value).type
+        read = [self.names.get(name) for name in self.read[id(setter)]]
+        known = self.found.get(id(setter))
+        if known is None or known[0] != read:
+            self.typer.at(setter)
+            known = self.found[id(setter)] = (read, self.typer.visit(setter.value).type)
+        return known[1]
 
     def check(self, setter: _Setter) -> None:
         """Raises what the language refuses about ``setter``, now that types are final."""
@@ -135,6 +141,11 @@ class _Inference:
             self.typer.rules.natural(known)
         except Refusal as refusal:
             raise self.typer.refuse(setter, f"{_spoken(name)}: {refusal}") from None
+
+
+def _reads(setter: _Setter) -> tuple[str, ...]:
+    """The names that decide what type an assignment gives."""
+    return tuple(dict.fromkeys(read_names(setter.value))) if isinstance(setter, IRAssign) else ()
 
 
 def _target(setter: _Setter) -> str:

@@ -12,7 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tack.ir.nodes import BIT_COUNTS, ELEMENTARY, GROUP_REDUCTIONS, PREDICATES
+from tack.ir.nodes import (
+    BIT_COUNTS,
+    ELEMENTARY,
+    GROUP_REDUCTIONS,
+    PREDICATES,
+    RANDOM,
+    random_dtype,
+)
 from tack.model.dtypes import DType, as_operand, bool_, f32, f64, i64, promote, u64
 from tack.model.spelling import article
 from tack.passes import arithmetic
@@ -217,12 +224,24 @@ class Rules:
 
     def call(self, name: str, types: list[Type]) -> tuple[Type, Type]:
         """The types of the operands and of the result of a builtin."""
+        if name in RANDOM:
+            return u64, self._random(name, types)
         common = types[0]
         for type_ in types[1:]:
             common = self.meet(common, type_)
         if not isinstance(common, Weak):
             common = as_operand(common)
         return _CALLS[name](self, name, common)
+
+    def _random(self, name: str, types: list[Type]) -> DType:
+        """The type of a random number; the operands count modulo 2^64."""
+        for what, type_ in zip(("a seed", "a counter"), types, strict=False):
+            if is_float(type_):
+                raise Refusal(f"{what} is an integer, not {_article(type_)}; cast it: int(...)")
+            self.natural(type_)
+        for type_ in types[2:]:
+            self.bound(type_, "a bound of randint")
+        return random_dtype(name)
 
     def store(self, value: Type, dtype: DType, what: str) -> None:
         """Refuses a value that ``what``, which has ``dtype``, does not take without a cast."""

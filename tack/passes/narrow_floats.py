@@ -137,7 +137,7 @@ class _Narrower(Decomposer):
             load = node.value
             assert isinstance(load, IRArrayLoad)
             load.indices = [self.expression(index, out) for index in load.indices]
-            load.dtype = u16
+            load.dtype = bits_of(self.elements[node.array])
             return [node]
         super().statement(node, out)
         if isinstance(node, IRAssign):

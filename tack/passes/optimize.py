@@ -61,6 +61,7 @@ class _Simplifier:
         self.positions: Positions = function.positions
         self.read = set(read_names(function))
         self.copies: Copies | None = {}
+        self.readers: dict[str, set[str]] = {}  # name -> the locals that were ever copies of it
 
     def run(self) -> None:
         loop = kernel_loop(self.function)
@@ -89,12 +90,14 @@ class _Simplifier:
 
     def forget(self, names: Iterable[str]) -> None:
         """``names`` get new values: what was known about or through them is void."""
-        gone = set(names)
-        self.copies = {
-            name: known
-            for name, known in (self.copies or {}).items()
-            if name not in gone and not (isinstance(known, IRName) and known.name in gone)
-        }
+        copies = self.copies or {}
+        for gone in names:
+            copies.pop(gone, None)
+            for name in self.readers.get(gone, ()):
+                known = copies.get(name)
+                if isinstance(known, IRName) and known.name == gone:
+                    del copies[name]
+        self.copies = copies
 
     def assign(self, node: IRAssign) -> list[Statement]:
         node.value = self.expression(node.value)
@@ -104,6 +107,8 @@ class _Simplifier:
         if isinstance(node.value, IRName | IRConstant):
             assert self.copies is not None
             self.copies[node.target] = node.value
+            if isinstance(node.value, IRName):
+                self.readers.setdefault(node.value.name, set()).add(node.target)
         return [node]
 
     def store(self, node: IRArrayStore) -> list[Statement]:

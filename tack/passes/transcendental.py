@@ -1,4 +1,4 @@
-"""Elementary functions as IR: the formulas of ``tack.elementary``, for targets that have none.
+"""Elementary functions and random numbers as IR, by the formulas of ``tack.elementary``.
 
 A term that is read once stands where it is read; others are evaluated into temporaries, in the
 order in which they are needed.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from tack.elementary.counter_based import random_formula
 from tack.elementary.functions import formula_of
 from tack.elementary.term import Formula, Guarded, Term
 from tack.ir.nodes import (
@@ -32,7 +33,7 @@ from tack.passes.build import bitcast, cast, dtype_of
 if TYPE_CHECKING:
     from tack.passes.decompose import Block
 
-__all__ = ["elementary"]
+__all__ = ["elementary", "random_number"]
 
 
 def elementary(node: IRCall, out: Block) -> Expression:
@@ -42,6 +43,13 @@ def elementary(node: IRCall, out: Block) -> Expression:
     args = [out.hold(cast(arg, wide)) for arg in node.args]
     (result,) = _written(formula_of(node.function, wide), args, out)
     return cast(out.hold(result), dtype)
+
+
+def random_number(node: IRCall, out: Block) -> Expression:
+    """The random number of a seed and a counter."""
+    args = [out.hold(arg) for arg in node.args]
+    (result,) = _written(random_formula(node.function), args, out)
+    return result
 
 
 def _written(formula: Formula, args: Sequence[Expression], out: Block) -> list[Expression]:

@@ -114,6 +114,9 @@ _CUDA_FUNCTIONS: Final = {
     **_BIT_COUNTS,
 }
 
+_COMPUTED: Final = frozenset({"constant division", "wide integers"})
+"""What their compilers do by themselves."""
+
 CUDA: Final = GpuDialect(
     Dialect(
         types=_TYPES,
@@ -155,7 +158,7 @@ CUDA: Final = GpuDialect(
         "tack_f32_of_f8e4m3": ("tack_f16x2_of_e4m3x2", "tack_f32_of_f16"),
         "tack_f32_of_f8e5m2": ("tack_f16x2_of_e5m2x2", "tack_f32_of_f16"),
     },
-    supported=frozenset({"fmod"}),
+    supported=_COMPUTED | {"fmod"},
 )
 
 HIP: Final = GpuDialect(
@@ -188,7 +191,7 @@ HIP: Final = GpuDialect(
     local_max=(1024, 1024, 1024),
     shared_max=64 << 10,
     shared_static=64 << 10,
-    supported=frozenset({"wrap"}),
+    supported=_COMPUTED | {"wrap"},
 )
 
 _METAL_TYPES: Final = {
@@ -256,6 +259,7 @@ METAL: Final = GpuDialect(
         ("uint3 tack_group", "tack_group", "[[threadgroup_position_in_grid]]"),
         ("uint3 tack_groups", "tack_groups", "[[threadgroups_per_grid]]"),
     ),
+    supported=_COMPUTED,
     pointer="arrays.{}",
     flavours=("general",),
 )

@@ -70,7 +70,9 @@ class Renderer:
     render: Render
     assemble: Assemble
     suffix: str
-    supported_ops: frozenset[str] = frozenset({"fmod", "private atomics", "wrap"})
+    supported_ops: frozenset[str] = frozenset(
+        {"constant division", "fmod", "private atomics", "wide integers", "wrap"}
+    )
     atomics: Container[tuple[str, str]] = EVERY_ATOMIC
     has_local: bool = False
     has_shared: bool = False

@@ -48,6 +48,7 @@ class Expressions(Operations):
                 (self._bool_i, 1),
                 (self._shape, 1),
                 (self._counted_i, 1),
+                (self._drawn_i, 1),
             ],
             "U": [
                 *self._number("U"),
@@ -59,6 +60,7 @@ class Expressions(Operations):
                 (self._invert_u, 1),
                 (self._cast_u, 2),
                 (self._counted_u, 1),
+                (self._drawn_u, 1),
             ],
             "F": [
                 *self._number("F"),
@@ -73,6 +75,7 @@ class Expressions(Operations):
                 (self._fma_f, 2),
                 (self._mix_f, 1),
                 (self._copysign_f, 1),
+                (self._drawn_f, 1),
                 (self._cast_f, 2),
             ],
             "B": [

@@ -146,6 +146,20 @@ class Operations:
     def _counted_u(self, scope: Scope, depth: int) -> Term:
         return self._counted("U", scope, depth)
 
+    def _drawn(self, name: str, scope: Scope, depth: int, bounds: str = "") -> Term:
+        seed, counter = (self.value(self.pick(["I", "U"]), scope, depth).text for _ in range(2))
+        return Term(f"tack.random.{name}({seed}, {counter}{bounds})")
+
+    def _drawn_i(self, scope: Scope, depth: int) -> Term:
+        low, high = self.value("I", scope, depth).text, self.value("I", scope, depth).text
+        return self._drawn("randint", scope, depth, f", {low}, {high}")
+
+    def _drawn_u(self, scope: Scope, depth: int) -> Term:
+        return self._drawn("bits", scope, depth)
+
+    def _drawn_f(self, scope: Scope, depth: int) -> Term:
+        return self._drawn("uniform", scope, depth)
+
     def _mix_f(self, scope: Scope, depth: int) -> Term:
         left, right = self._pair("F", scope, depth)
         return Term(f"tack.mix({left}, {right}, {self.value('F', scope, depth).text})")

@@ -54,6 +54,7 @@ _CALLS = {
     "popcount": "bit count",
     "clz": "bit count",
     "ctz": "bit count",
+    **dict.fromkeys(("bits", "uniform", "randint"), "bit count"),
     "sqrt": "root",
     "fma": "fma",
 }

@@ -5,6 +5,7 @@ integers, fractions and NumPy scalars. Nothing here imports tack.
 
     types     dtypes, weak literals, promotion (and the choices made where the page is silent)
     numbers   exact arithmetic on payloads
+    counters  random numbers of a seed and a counter
     rules     what type each operation gives
     values    the scalars that a kernel meets, with operators
     templates objects of a device class

@@ -274,6 +274,23 @@ def _bits(types: Sequence[Type]) -> Typed:
     return _same(_number(value))
 
 
+def _drawn(result: Dtype, count: int) -> Callable[[Sequence[Type]], Typed]:
+    """A random number of a seed and a counter of u64, and perhaps two bounds of i64."""
+
+    def rule(types: Sequence[Type]) -> Typed:
+        if len(types) != count or any(is_float(each) for each in types):
+            raise OracleRefused("a random number takes integers: a seed, a counter, bounds")
+        for each in types:
+            held(each)
+        for bound in types[2:]:
+            large = isinstance(bound, WeakInt) and not I64.holds(bound.low or 0, bound.high or 0)
+            if bound in (U64, BOOL) or large:
+                raise OracleRefused(f"a bound of {bound}: cast it")
+        return result, U64
+
+    return rule
+
+
 ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
 
 
@@ -317,6 +334,9 @@ BUILTINS: dict[str, Callable[[Sequence[Type]], Typed]] = {
     "step": _two,
     "clamp": _limited,
     **dict.fromkeys(("popcount", "clz", "ctz"), _bits),
+    "bits": _drawn(U64, 2),
+    "uniform": _drawn(F32, 2),
+    "randint": _drawn(I64, 4),
     **{f"atomic_{op}": _atomic(op) for op in ATOMICS},
 }
 _NUMBERS_ONLY = {*DTYPES, "int", "float", *(f"atomic_{op}" for op in ATOMICS)}

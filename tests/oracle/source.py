@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _PYTHON = ("int", "float", "bool", "abs", "min", "max", "range", "round", "any", "all", "len")
-OWN_MODULES = ("tack", "tack.math")
+OWN_MODULES = ("tack", "tack.math", "tack.random")
 WORDS = {*BUILTINS, *NAMES, *FUNCTIONS, "range", "ndrange", "local_array", "local_array_like"}
 """What the language defines under the name `tack`, bool without its underscore."""
 

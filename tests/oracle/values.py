@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import numbers, rules
+from . import counters, numbers, rules
 from .types import (
     BOOL,
     DTYPES,
@@ -265,6 +265,12 @@ def call_builtin(name: str, *arguments: Any) -> Value:
     elif name in ("popcount", "clz", "ctz"):
         assert isinstance(result, Dtype)
         exact = numbers.count_bits(name, payloads[0], result)
+    elif name in _DRAWN:
+        assert isinstance(result, Dtype)
+        seed, counter, *bounds = (int(each) for each in payloads)
+        exact = _DRAWN[name](seed, counter, *(numbers.wrap(each, I64) for each in bounds))
+        if result.kind == "float":
+            exact = numbers.convert(exact, result)
     elif name in _ASKED:
         assert isinstance(operand, Dtype)
         exact = _ASKED[name](float(numbers.convert(payloads[0], operand)))
@@ -281,6 +287,12 @@ def call_builtin(name: str, *arguments: Any) -> Value:
             exact = numbers.fma(floats[0], floats[1], floats[2], result)
     return Value(result, float(exact) if isinstance(result, WeakFloat) else exact)
 
+
+_DRAWN: dict[str, Callable[..., Any]] = {
+    "bits": counters.bits,
+    "uniform": counters.uniform,
+    "randint": counters.randint,
+}
 
 _ASKED: dict[str, Callable[[float], bool]] = {
     "isnan": math.isnan,
