@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, cast
 from tack.ir.nodes import Expression, IRAtomic, IRFunction, IRNode
 from tack.ir.traversal import kernel_loop, walk_ir
 from tack.ir.verify import verify_ir
-from tack.model.capabilities import capabilities_of
 from tack.model.errors import TOO_DEEP, CompileError, UnsupportedError
 from tack.model.keys import digest, source_key
 from tack.model.launch import MAX_SLOTS, Launch
@@ -58,7 +57,7 @@ def _prepared(variant: Variant, renderer: Renderer) -> IRFunction:
     definition = cast("KernelDefinition", variant.kernel)
     warps = Warps(str(variant.target), renderer.tensor_cores)
     function = lower_kernel(definition, variant.signature)
-    return prepare(function, renderer.supported_ops, warps)
+    return prepare(function, renderer, fp=variant.options.fp, warps=warps)
 
 
 @contextmanager
@@ -96,11 +95,10 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
 
 def _refuse_missing(function: IRFunction, variant: Variant, renderer: Renderer) -> None:
     """`UnsupportedError` if the kernel needs a type or an atomic that the target has not."""
-    have = capabilities_of(variant.target).dtypes
     arrays = function.arrays
     lacking: dict[str, list[IRNode]] = {}
     for node in walk_ir(function):
-        if isinstance(node, Expression) and node.dtype is not None and node.dtype.name not in have:
+        if isinstance(node, Expression) and node.dtype and not renderer.supports_dtype(node.dtype):
             lacking.setdefault(str(node.dtype), []).append(node)
         elif isinstance(node, IRAtomic):
             dtype = arrays[node.array].dtype

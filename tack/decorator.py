@@ -39,7 +39,8 @@ def kernel(
 
     Args:
         function: The function; its one outermost loop is the parallel one.
-        fp: Floating-point mode. ``"strict"`` gives the same bits on every CPU level.
+        fp: Floating-point mode. ``"strict"`` gives the same bits on every target, ``"contract"``
+            allows fused multiply-add, ``"fast"`` also regrouped sums and a target's own functions.
         group: How many neighbouring iterations run at the same time as a workgroup, for each index
             of the parallel loop; then they have `tack.shared` arrays and wait for each other at a
             `tack.barrier`. GPUs have workgroups; CPUs refuse such a kernel so far.

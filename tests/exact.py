@@ -1,8 +1,10 @@
-"""Elementary functions to any precision (mpmath), and the floats where they are hard to compute."""
+"""Exact arithmetic: elementary functions to any precision (mpmath), and rounding of fractions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, Final
 
 import mpmath
@@ -11,7 +13,7 @@ from mpmath import mp, mpf
 
 from tack.ir.nodes import ELEMENTARY
 
-__all__ = ["EXACT", "error", "near_quarter_turns"]
+__all__ = ["EXACT", "FORMATS", "error", "near_quarter_turns", "nearest"]
 
 EXACT: Final[dict[str, Callable[..., Any]]] = {
     name: {
@@ -69,3 +71,22 @@ def _denominators(x: Any, limit: int) -> Iterator[int]:
             return
         yield now
         x = 1 / (x - whole)
+
+
+FORMATS: Final = {"f16": (11, 16), "bf16": (8, 128), "f32": (24, 128), "f64": (53, 1024)}
+"""Float type -> the bits of its significand, and the exponent that its numbers stay below."""
+
+
+def nearest(exact: Fraction, dtype: str) -> float:
+    """The float nearest to a fraction, ties to even; infinity beyond the range. (0 is 0.0.)"""
+    digits, limit = FORMATS[dtype]
+    if exact == 0:
+        return 0.0
+    size = abs(exact)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent += size >= Fraction(2) ** (exponent + 1)
+    exponent -= size < Fraction(2) ** exponent
+    unit = Fraction(2) ** (max(exponent, 2 - limit) - digits + 1)
+    value = round(size / unit) * unit  # of a fraction, ties to even
+    result = math.inf if value >= Fraction(2) ** limit else float(value)
+    return math.copysign(result, -1 if exact < 0 else 1)

@@ -29,9 +29,7 @@ from tack import _core
 from tack.compile import assemble, generate
 from tack.errors import UnsupportedError
 from tack.model.capabilities import lacking
-from tack.model.signature import Signature
 from tack.model.targets import Target
-from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
@@ -352,7 +350,7 @@ def disagreements(
     """
     sources: dict[int, tuple[Source, Source]] = {}
     for number, pair in enumerate(pairs):
-        variant = Variant(pair.kernel.definition, Signature.parse(pair.signature), target)
+        variant = pair.variant(target)
         if lacking(target, variant.signature):
             continue
         with contextlib.suppress(UnsupportedError):

@@ -97,7 +97,8 @@ class Package:
                 definition = getattr(kernels, kernel).definition
                 signature = text.replace("PACKAGE", self.name)
                 given = Signature.parse(signature)
-                source = generate(Variant(definition, given, target), renderer)
+                variant = Variant(definition, given, target, definition.options)
+                source = generate(variant, renderer)
                 print_, whole = definition.fingerprint(), definition.fingerprint(given)
                 modules.update(whole.modules)
                 sources.append(source)
@@ -118,7 +119,7 @@ class Package:
                     {
                         "signature": signature,
                         "target": f"cpu:{level}",
-                        "options": {"fp": "strict"},
+                        "options": definition.options.to_json(),
                         "source_key": source.source_key,
                         "launch": {
                             "slots": [list(s) for s in source.launch.slots],

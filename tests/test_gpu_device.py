@@ -14,10 +14,11 @@ from generator.program import numpy_dtype
 from gpu_device import OnDevice, architecture
 from gpu_twins import disagreements, memory_after
 from harness import differences
-from test_gpu_text import generated
+from test_fp_modes import contracted
+from test_gpu_text import PROGRAMS, SEED
 from test_tensor_cores import EXAMPLE, PRODUCT, source
 from test_workgroups import expected, pairs
-from twins import Pair
+from twins import Pair, generated_pairs
 
 from tack.model.dtypes import DTYPES, NARROW, numpy_name
 from tack.model.targets import Target
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.gpu
 def test_a_device_has_the_bits_of_c(name: str, tmp_path: Path) -> None:
     target = Target("cuda", architecture())
     if name == "generated":
-        pairs = list(generated(tmp_path))
+        pairs = list(generated_pairs(PROGRAMS, SEED, tmp_path))
     else:
         text, pairs_of = CORPUS[name]
         pairs = list(pairs_of(load_module(text, tmp_path)))
@@ -54,6 +55,12 @@ def test_a_device_rounds_singles_of_every_size_as_c_does(dtype: str, tmp_path: P
     signature = f"f32[:], {dtype}[:]"
     parts = [Pair(kernel, signature, partial(memory, number)) for number in range(32)]
     found = disagreements(parts, target, lambda sources: OnDevice(sources, tmp_path / "unit"))
+    assert not found, "\n".join(found.values())
+
+
+def test_contracted_kernels_have_the_bits_of_c_on_a_device(tmp_path: Path) -> None:
+    target, pairs = Target("cuda", architecture()), contracted(tmp_path)
+    found = disagreements(pairs, target, lambda sources: OnDevice(sources, tmp_path / "unit"))
     assert not found, "\n".join(found.values())
 
 

@@ -58,7 +58,7 @@ def unit(pairs: list[Pair], target: Target, folder: Path) -> Path:
     """The file of every pair that the target can compute."""
     renderer, sources = renderer_for(target), {}
     for pair in pairs:
-        variant = Variant(pair.kernel.definition, Signature.parse(pair.signature), target)
+        variant = pair.variant(target)
         try:
             if not lacking(target, variant.signature):
                 source = generate(variant, renderer)

@@ -291,3 +291,36 @@ def test_bounds_that_only_a_call_can_refuse(package):
     assert not x.any()
     kernels.counted(2**62, 5, 2**61, x)
     assert x[0] == 1
+
+
+MODES = """
+    import tack
+
+    @tack.kernel
+    def strict(x, out):
+        for i in range(out.shape[0]):
+            out[i] = x[i] * x[i] - x[i + out.shape[0]]
+
+    @tack.kernel(fp="contract")
+    def contract(x, out):
+        for i in range(out.shape[0]):
+            out[i] = x[i] * x[i] - x[i + out.shape[0]]
+"""
+
+
+def test_a_prebuilt_kernel_keeps_its_floating_point_mode_and_no_other(tmp_path):
+    package = Package(tmp_path, {"kernels": MODES})
+    package.build([(name, "f32[:], f32[:]") for name in ("strict", "contract")], levels())
+    package.forget()
+    made = package.load()
+    half = np.random.default_rng(1).uniform(1, 2, 100).astype(np.float32)
+    x = np.concatenate([half, half * half])
+    strict, fused = np.ones((2, 100), np.float32)
+    made.strict(x, strict)
+    made.contract(x, fused)
+    assert not strict.any()
+    assert fused.any() == (levels()[-1] != "x86-64-v2")
+    package.forget()
+    package.edit("kernels", 'fp="contract"', 'fp="fast"')
+    with pytest.raises(NoVariantError, match=r"it was built with fp=contract.* has fp=fast"):
+        package.load().contract(x, fused)

@@ -11,16 +11,23 @@ from harness import levels
 
 import tack
 from tack.compile import assemble, generate
-from tack.errors import UnsupportedError
+from tack.errors import ToolchainError, UnsupportedError
+from tack.ir.nodes import ELEMENTARY, IRBinOp, IRConstant, IRNode
+from tack.model.capabilities import capabilities_of
+from tack.model.dtypes import DTYPES
+from tack.model.errors import IRVerificationError
+from tack.model.gpus import GPUS
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.tensor_cores import TensorCore
 from tack.model.variant import Variant
+from tack.passes.emulate import EMULATED
 from tack.render import renderer as module
-from tack.render.renderer import Renderer, renderer_for
+from tack.render.renderer import EVERY_OPERATION, Renderer, renderer_for
 from tack.render.source import Source
 
 CPU = Target("cpu", levels()[0])
+METALS = [Target("metal", arch) for arch in GPUS["metal"]]
 PAGE = Path(__file__).parents[1] / "docs" / "renderers.md"
 
 
@@ -30,9 +37,17 @@ def count(x: tack.Array, y: tack.Array) -> None:
         tack.atomic_add(y, 0, x[i] % 3)
 
 
-def generated(signature: str = "f32[:], f32[:]", **changed: Any) -> Source:
+@tack.kernel(fp="fast")
+def angles(x: tack.Array) -> None:
+    for i in range(x.shape[0]):
+        x[i] = tack.sin(x[i])
+
+
+def generated(signature: str = "f32[:], f32[:]", kernel: Any = count, **changed: Any) -> Source:
     """What is generated where fields of the C renderer are others."""
-    return generate(of_count(signature, CPU), replace(renderer_for(CPU), **changed))
+    definition = kernel.definition
+    variant = Variant(definition, Signature.parse(signature), CPU, definition.options)
+    return generate(variant, replace(renderer_for(CPU), **changed))
 
 
 def of_count(signature: str, target: Target) -> Variant:
@@ -71,6 +86,143 @@ def test_conversions_among_supported_ops_are_instructions() -> None:
     for renderer in (has, replace(has, supported_ops=has.supported_ops - {"f16"})):
         text = generate(of_count("f16[:], f32[:]", target), renderer).text
         assert ("tack_f32_of_f16(" in text) == ("f16" in renderer.supported_ops)
+
+
+def test_code_for_op_says_what_is_not_expanded_where_supported_ops_is_not_given() -> None:
+    def spelling(code_for_op: frozenset[str] | None, **given: Any) -> Renderer:
+        plain = renderer_for(CPU)
+        made = Renderer(
+            plain.render,
+            plain.assemble,
+            plain.suffix,
+            plain.needs,
+            code_for_op=code_for_op,
+            **given,
+        )
+        assert made.supported_ops == given.get(
+            "supported_ops", EVERY_OPERATION if code_for_op is None else code_for_op
+        )
+        return made
+
+    variant = of_count("f32[:], f32[:]", CPU)
+    assert set(EMULATED) == EVERY_OPERATION
+    assert "fmod" in generate(variant, spelling(None)).text
+    assert "fmod" not in generate(variant, spelling(frozenset())).text
+    assert "fmod" in generate(variant, spelling(frozenset({"fmod"}))).text
+    final = spelling(frozenset({"fmod"}), supported_ops=frozenset())
+    assert "fmod" not in generate(variant, final).text
+
+
+@pytest.mark.parametrize(
+    ("target", "lacks"),
+    [
+        (Target("cuda", "sm_90"), {"wrap"}),
+        (Target("hip", "gfx942"), {"fmod"}),
+        (Target("metal", "metal3.1"), {"fmod", "wrap"}),
+    ],
+    ids=str,
+)
+def test_gpus_have_the_operations_that_their_languages_spell(
+    target: Target, lacks: set[str]
+) -> None:
+    operations = renderer_for(target).supported_ops
+    assert set(EMULATED) - operations == {*lacks, "private atomics", "recip", "regroup"}
+    assert not operations & set(ELEMENTARY)
+
+
+def test_native_math_is_called_by_fast_kernels() -> None:
+    assert "__builtin_sinf" in generated(kernel=angles, signature="f32[:]").text
+    assert (
+        "__builtin_sinf"
+        not in generated(kernel=angles, signature="f32[:]", native_math=frozenset()).text
+    )
+
+
+class Recorder:
+    """A compiler that says what it was given."""
+
+    def compile(self, text: str, target: Target) -> bytes:
+        return f"{text} for {target}".encode()
+
+
+@pytest.mark.parametrize(
+    ("target", "dialect", "needs"),
+    [
+        (CPU, "c", "gcc or clang"),
+        (CPU, "llvm", r"llvmlite \(pip install 'tack-aot\[jit\]'\)"),
+        (Target("cuda", "sm_90"), None, "nvcc or NVRTC"),
+        (Target("hip", "gfx942"), None, "hipcc"),
+        (Target("metal", "metal3.1"), None, "the Metal compiler"),
+    ],
+)
+def test_compiling_without_a_compiler_says_what_it_needs(
+    target: Target, dialect: str | None, needs: str
+) -> None:
+    renderer = renderer_for(target, dialect)
+    assert renderer.compiler is None
+    with pytest.raises(ToolchainError, match=rf"compiling {renderer.suffix} .* needs {needs}"):
+        renderer.compile("text", target)
+
+
+def test_a_compiler_compiles_what_the_renderer_writes() -> None:
+    plain = renderer_for(CPU)
+    renderer = plain.with_compiler(Recorder())
+    assert renderer.compile("text", CPU) == f"text for {CPU}".encode()
+    assert plain.compiler is None
+    assert generated(compiler=Recorder()).text == generated().text
+
+
+def test_a_type_that_is_not_among_dtypes_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"has no f32, which .*:count needs"):
+        generated(dtypes=frozenset(DTYPES) - {"f32"})
+
+
+@pytest.mark.parametrize(
+    "target", [CPU, Target("cuda", "sm_90"), Target("hip", "gfx942"), *METALS], ids=str
+)
+def test_the_types_of_a_renderer_are_the_capabilities_of_its_targets(target: Target) -> None:
+    renderer = renderer_for(target)
+    supported = {name for name, dtype in DTYPES.items() if renderer.supports_dtype(dtype)}
+    assert supported == capabilities_of(target).dtypes
+
+
+def one_for_three(node: IRNode) -> IRNode | None:
+    is_three = isinstance(node, IRConstant) and node.value == 3
+    return IRConstant(1, node.dtype) if is_three else None
+
+
+def test_matchers_rewrite_nodes_before_and_after_the_passes() -> None:
+    plain = generated("i32[:], i32[:]").text
+    for name in ("pre_matcher", "extra_matcher"):
+        seen: list[IRNode] = []
+
+        def matcher(node: IRNode, seen: list[IRNode] = seen) -> IRNode | None:
+            seen.append(node)
+            return one_for_three(node)
+
+        assert generated("i32[:], i32[:]", **{name: matcher}).text != plain
+        operators = {node.op for node in seen if isinstance(node, IRBinOp)}
+        assert ("%" in operators) == (name == "pre_matcher")
+        assert ("cmod" in operators) == (name == "extra_matcher")
+
+
+def test_extra_matcher_runs_until_nothing_changes() -> None:
+    def down(node: IRNode) -> IRNode | None:
+        if isinstance(node, IRConstant) and node.dtype is DTYPES["i32"] and node.value > 1:
+            return IRConstant(node.value - 1, node.dtype)
+        return None
+
+    assert "% 3" in generated("i32[:], i32[:]").text
+    assert "% 1" in generated("i32[:], i32[:]", extra_matcher=down).text
+    assert "% 1" not in generated("i32[:], i32[:]", pre_matcher=down).text
+
+
+def test_an_extra_matcher_that_never_settles_is_refused() -> None:
+    def same(node: IRNode) -> IRNode | None:
+        return IRConstant(node.value, node.dtype) if isinstance(node, IRConstant) else None
+
+    with pytest.raises(IRVerificationError, match="extra_matcher never settles"):
+        generated(extra_matcher=same)
 
 
 def test_an_atomic_that_is_not_among_atomics_is_refused_with_its_place() -> None:

@@ -47,14 +47,19 @@ class Pair:
     def source(self, dialect: str) -> Source:
         """What tack generates."""
         target = Target("cpu", "x86-64")  # the text is the same for every level
-        variant = Variant(self.kernel.definition, Signature.parse(self.signature), target)
-        return generate(variant, renderer_for(target, dialect))
+        return generate(self.variant(target), renderer_for(target, dialect))
+
+    def variant(self, target: Target) -> Variant:
+        """The kernel at the signature, for a target, in its own mode."""
+        definition = self.kernel.definition
+        return Variant(definition, Signature.parse(self.signature), target, definition.options)
 
 
-def generated_pairs(count: int, seed: int, folder: Path) -> Iterator[Pair]:
-    """Generated programs that the language takes."""
+def generated_pairs(count: int, seed: int, folder: Path, *, mode: str = "strict") -> Iterator[Pair]:
+    """Generated programs that the language takes, in a floating-point mode."""
     for program in collect(count, seed):
-        kernel = load_module(program.source, folder).kernel
+        text = program.source.replace("@tack.kernel\n", f'@tack.kernel(fp="{mode}")\n')
+        kernel = load_module(text, folder).kernel
         try:
             source = source_of(kernel, program.bind(program.memory(), kernel))
         except (CompileError, OracleRefused):

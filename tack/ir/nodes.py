@@ -137,6 +137,8 @@ MATH_CALLS: Final[dict[str, int]] = {
     "trunc": 1,
     "sqrt": 1,
     "fma": 3,
+    "mulacc": 3,
+    "recip": 1,
     "fmod": 2,
     "copysign": 2,
     "round": 1,
@@ -153,7 +155,8 @@ MATH_CALLS: Final[dict[str, int]] = {
     **ELEMENTARY,
     **RANDOM,
 }
-"""Builtin -> number of operands. ``fmod`` exists for decompositions only."""
+"""Builtin -> number of operands. ``fmod``, ``mulacc`` and ``recip`` exist for passes only:
+``mulacc`` is ``a * b + c`` rounded once or twice as suits the target, ``recip`` is ``1 / x``."""
 
 PREDICATES: Final = frozenset({"isnan", "isinf", "isfinite"})
 """Builtins that ask something of a float, and give a bool."""
@@ -246,13 +249,14 @@ class IRBinOp(Expression):
     """``left op right``; both operands have the node's dtype from the typed stage on.
 
     (The count of a shift and the exponent of ``**`` keep an integer type of their own until
-    ``decompose``.)
+    ``decompose``.) A ``relaxed`` one, of floats, may be regrouped with others that are, and fused.
     """
 
     op: str
     left: Expression
     right: Expression
     dtype: DType | None = None
+    relaxed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -602,7 +606,8 @@ class IRFunction(IRNode):
     do with each other. ``groups`` are the locals that share one type: the components of each
     vector. ``indices`` are the declared locals that hold an index, and take what an index may be.
     ``facts`` are what of a target it was made for: the names of narrow floats that it converts, and
-    ``"warps"`` if it asked for warps. ``positions`` lies beside the tree and is in no key.
+    ``"warps"`` if it asked for warps. ``relaxed`` says that there are operations that are.
+    ``positions`` lies beside the tree and is in no key.
     """
 
     name: str
@@ -619,6 +624,7 @@ class IRFunction(IRNode):
     local_arrays: dict[str, LocalArray] = field(default_factory=dict)
     workgroup: tuple[int, ...] = ()
     facts: frozenset[str] = frozenset()
+    relaxed: bool = False
 
     @property
     def arrays(self) -> dict[str, IRParam | LocalArray]:

@@ -84,7 +84,8 @@ def _name(node: IRName) -> Iterator[str]:
 
 
 def _infix(node: IRBinOp | IRBoolOp | IRCompare) -> Iterator[str]:
-    yield f"({_text(node.left)} {node.op} {_text(node.right)})"
+    relaxed = "~" if isinstance(node, IRBinOp) and node.relaxed else ""
+    yield f"({_text(node.left)} {relaxed}{node.op} {_text(node.right)})"
 
 
 def _unary(node: IRUnaryOp) -> Iterator[str]:

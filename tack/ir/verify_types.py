@@ -50,7 +50,19 @@ _COUNTED: Final = frozenset({"<<", ">>", "**"})
 _INTEGERS_ONLY: Final = frozenset({"**", "<<", ">>", "&", "|", "^", "cdiv", "cmod", "shl", "shr"})
 _OF_BOOLS: Final = frozenset({"&", "|", "^"})
 _FLOATS_ONLY: Final = PREDICATES | {
-    *("floor", "ceil", "trunc", "round", "sqrt", "fma", "fmod", "copysign", "mix"),
+    *(
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "sqrt",
+        "fma",
+        "mulacc",
+        "recip",
+        "fmod",
+        "copysign",
+        "mix",
+    ),
     *ELEMENTARY,
 }
 

@@ -12,8 +12,10 @@ from tack.model.targets import Target
 
 __all__ = ["DEFAULT_OPTIONS", "FP_MODES", "Candidate", "KernelIdentity", "Options", "Variant"]
 
-FP_MODES: Final = ("strict",)
-"""Floating-point modes that exist so far: ``strict`` gives the same bits everywhere."""
+FP_MODES: Final = ("strict", "contract", "fast")
+"""Floating-point modes. ``strict`` gives the same bits everywhere; ``contract`` may fuse a product
+with the sum that it stands in; ``fast`` may also regroup sums and products, take it that no operand
+of ``min`` and ``max`` is NaN, and call the elementary functions that a target has."""
 
 
 MAX_AXES: Final = 3
@@ -50,7 +52,7 @@ class Options(Record):
         self.__dict__["group"] = tuple(given)
         if self.fp not in FP_MODES:
             near = advice(str(self.fp), FP_MODES)
-            raise ValueError(f"fp={self.fp!r} is not a floating-point mode built so far; {near}")
+            raise ValueError(f"fp={self.fp!r} is not a floating-point mode; {near}")
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.to_json().items())

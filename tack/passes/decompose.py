@@ -11,7 +11,7 @@ The extents of the parallel loop stay as they are: the host has all of these ope
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 from tack.ir.nodes import (
@@ -59,10 +59,16 @@ _CHEAP: Final = (IRName, IRConstant, IRDimSize)
 """What may be read again instead of being held."""
 
 
-def decompose(function: IRFunction) -> IRFunction:
-    """Expands every hazard of ``function``, in place."""
+def decompose(
+    function: IRFunction, *, native: Container[tuple[str, str]] = (), finite: bool = False
+) -> IRFunction:
+    """Expands every hazard of ``function``, in place.
+
+    Elementary functions that are ``native``, (function, name of a type), stay. ``finite`` says that
+    no operand of ``min`` or ``max`` need be taken for a NaN.
+    """
     loop = kernel_loop(function)
-    loop.body = Decomposer(function).body(loop.body)
+    loop.body = Decomposer(function, native=native, finite=finite).body(loop.body)
     return localize(function)
 
 
@@ -112,8 +118,16 @@ class Block:
 class Decomposer:
     """Rewrites the statements of one function; a subclass has other expressions to expand."""
 
-    def __init__(self, function: IRFunction) -> None:
+    def __init__(
+        self,
+        function: IRFunction,
+        *,
+        native: Container[tuple[str, str]] = (),
+        finite: bool = False,
+    ) -> None:
         self.function = function
+        self.native = native
+        self.finite = finite
         self.names = {param.name for param in function.params} | set(function.locals)
         self.intervals = Intervals(function)
 
@@ -256,7 +270,7 @@ class Decomposer:
     def binary(self, node: IRBinOp) -> Callable[[Block], Expression] | None:
         """The expansion of a binary operation."""
         if dtype_of(node).is_float:
-            of_floats = _FLOAT.get(node.op)
+            of_floats = None if node.relaxed else _FLOAT.get(node.op)
             if of_floats is None:
                 return None
             return lambda out: of_floats(node.left, node.right, out.hold)
@@ -280,15 +294,20 @@ class Decomposer:
     def call(self, node: IRCall) -> Callable[[Block], Expression] | None:
         """The expansion of a builtin."""
         if node.function in ("min", "max"):
-            return lambda out: pick(node.function, node.args[0], node.args[1], out.hold)
+            return lambda out: self.picked(node, out)
         if node.function == "abs" and not dtype_of(node).is_float:
             return lambda out: integer_hazards.absolute(node.args[0], out.hold)
         if node.function in ELEMENTARY:
-            return lambda out: elementary(node, out)
+            return lambda out: elementary(node, out, self.native)
         if node.function in RANDOM:
             return lambda out: random_number(node, out)
         composed = COMPOSED.get(node.function)
         return None if composed is None else lambda out: composed(*node.args, out.hold)
+
+    def picked(self, node: IRCall, out: Block) -> Expression:
+        """``min`` or ``max``."""
+        one, other = node.args
+        return pick(node.function, one, other, out.hold, finite=self.finite)
 
 
 def _chooses(node: Expression) -> bool:

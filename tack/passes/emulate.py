@@ -7,7 +7,7 @@ has. It comes after every other decomposition, whose results hold such operation
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from tack.ir.nodes import (
     Expression,
@@ -18,6 +18,7 @@ from tack.ir.nodes import (
     IRBinOp,
     IRCall,
     IRCast,
+    IRCompare,
     IRFunction,
     IRIf,
     IRName,
@@ -26,7 +27,8 @@ from tack.ir.nodes import (
     Statement,
 )
 from tack.ir.traversal import kernel_loop
-from tack.model.dtypes import DTYPES, DType, i32, u16, u32, u64, unsigned
+from tack.model.dtypes import DTYPES, DType, f32, i32, u16, u32, u64, unsigned
+from tack.passes import comparisons, float_bits, shifts, soft_floats
 from tack.passes.build import (
     bitcast,
     both,
@@ -48,23 +50,38 @@ from tack.passes.wide_integers import pair_words
 __all__ = ["EMULATED", "emulate"]
 
 
-def emulate(function: IRFunction, supported: frozenset[str]) -> IRFunction | None:
-    """Expands the operations of `EMULATED` that are not ``supported``, in place; None for none."""
+def emulate(
+    function: IRFunction, supported: frozenset[str], *, exact: bool = True, doubles: bool = True
+) -> IRFunction | None:
+    """Expands the operations of `EMULATED` that are not ``supported``, in place; None for none.
+
+    ``exact``: with the very results that the target's own operations round to. ``doubles``: whether
+    there is f64 to compute in.
+    """
     missing = frozenset(EMULATED) - supported
     if not missing:
         return None
-    loop, emulator = kernel_loop(function), _Emulator(function, missing)
-    loop.body = emulator.body(loop.body)
-    changed = localize(function) if emulator.changed else None
+    loop, any_changed, rounds = kernel_loop(function), False, _ROUNDS
+    while rounds:
+        emulator = _Emulator(function, missing, exact=exact, doubles=doubles)
+        loop.body = emulator.body(loop.body)
+        any_changed |= emulator.changed
+        # What an operation becomes may hold others that are missing; seldom, so look only then.
+        rounds = rounds - 1 if emulator.changed and missing & _IN_EXPANSIONS else 0
+    changed = localize(function) if any_changed else None
     return pair_words(function) or changed if "wide integers" in missing else changed
 
 
 class _Emulator(Decomposer):
     """Rewrites one function; ``changed`` says whether there was anything to expand."""
 
-    def __init__(self, function: IRFunction, missing: frozenset[str]) -> None:
+    def __init__(
+        self, function: IRFunction, missing: frozenset[str], *, exact: bool, doubles: bool
+    ) -> None:
         super().__init__(function)
         self.missing = missing
+        self.exact = exact
+        self.doubles = doubles
         self.changed = False
 
     def rewritten(self, node: Statement, out: Block) -> list[Statement]:
@@ -80,10 +97,11 @@ class _Emulator(Decomposer):
 
     def expansion(self, node: Expression) -> Callable[[Block], Expression] | None:
         """How a missing operation is expanded, or None."""
-        if isinstance(node, IRCall) and node.function in self.missing:
-            expand = _CALLS[node.function]
+        name = _name_of(node)
+        if name in self.missing:
             self.changed = True
-            return lambda out: expand(node, out)
+            expand = _EXPANSIONS[name]
+            return lambda out: expand(node, out, self)
         if "constant division" in self.missing and isinstance(node, IRBinOp):
             divided = self._division(node)
             if divided is not None:
@@ -165,7 +183,7 @@ def _same_bits(a: Expression, b: Expression) -> Expression:
     return compare("==", bitcast(a, bits), bitcast(b, bits))
 
 
-def _fmod(node: IRCall, out: Block) -> Expression:
+def _fmod(node: IRCall, out: Block, _: _Emulator) -> Expression:
     """C's fmod, exactly: long division of the mantissas, as many bits at a time as fit.
 
     With ``x = m 2^e`` and ``y = n 2^f``, where ``e >= f``, it is ``(m 2^(e-f) mod n) 2^f``.
@@ -227,13 +245,79 @@ def _shifted(exponent: Expression, mantissa_bits: int) -> Expression:
 
 _INT_BITS: Final = 32
 
-_CALLS: Final[dict[str, Callable[[IRCall, Block], Expression]]] = {"fmod": _fmod}
-"""Builtin -> its expansion."""
+
+def _twice(node: IRCall, _: Block, __: _Emulator) -> Expression:
+    """A product and a sum, each rounded."""
+    a, b, c = node.args
+    return operate("+", operate("*", a, b), c)
+
+
+def _fma(node: IRCall, out: Block, emulator: _Emulator) -> Expression:
+    """In doubles, which hold a product of f32, where there are any; else in integers."""
+    dtype = dtype_of(node)
+    a, b, c = node.args
+    if dtype is f32 and emulator.doubles:
+        return float_bits.near_fused(dtype, out.hold(a), out.hold(b), out.hold(c), out.hold)
+    return soft_floats.fused(dtype, a, b, c, out)
+
+
+def _divide(node: IRBinOp, out: Block, emulator: _Emulator) -> Expression:
+    """By long division; where the target is not exact either, with a reciprocal."""
+    if not emulator.exact and "recip" not in emulator.missing:
+        return operate("*", node.left, call("recip", node.right))
+    return soft_floats.divide(node.left, node.right, out)
+
+
+_EXPANSIONS: Final[dict[str, Callable[[Any, Block, _Emulator], Expression]]] = {
+    "cmpeq": lambda node, out, _: comparisons.not_different(node, out.hold),
+    "cmple": lambda node, out, _: comparisons.by_less(node, out.hold),
+    "fdiv": _divide,
+    "fma": _fma,
+    "fmod": _fmod,
+    "mulacc": _twice,
+    "neg": lambda node, out, _: comparisons.negated(node, out.hold),
+    "recip": lambda node, *_: operate("/", constant(1.0, node), node.args[0]),
+    "shl": lambda node, out, _: shifts.by_power_of_two(node, out.hold),
+    "shr": lambda node, out, _: shifts.by_power_of_two(node, out.hold),
+    "sqrt": lambda node, out, _: soft_floats.square_root(node.args[0], out),
+}
+"""Operation -> its expansion."""
+
+_OPERATORS: Final = {"/": "fdiv", "shl": "shl", "shr": "shr"}
+_COMPARISONS: Final = {"==": "cmpeq", **dict.fromkeys(("<=", ">", ">="), "cmple")}
+
+_IN_EXPANSIONS: Final = frozenset({*_OPERATORS.values(), *_COMPARISONS.values(), "neg", "fma"})
+"""What expansions may hold."""
+
+_ROUNDS: Final = 6
+
+
+def _name_of(node: Expression) -> str | None:
+    """The name in `EMULATED` of what a node does."""
+    if isinstance(node, IRCall):
+        return node.function
+    if isinstance(node, IRBinOp):
+        return _OPERATORS.get(node.op)
+    if isinstance(node, IRCompare):
+        return _COMPARISONS.get(node.op)
+    return "neg" if isinstance(node, IRUnaryOp) and node.op == "-" else None
+
 
 EMULATED: Final = {
+    "cmpeq": "whether two values are equal, else by whether they differ",
+    "cmple": "`<=`, `>` and `>=`, else by `<`",
     "constant division": "division of integers by a constant",
+    "fdiv": "division of floats",
+    "fma": "a product and a sum of floats, rounded once",
     "fmod": "the exact remainder of floats, with the sign of the dividend",
+    "mulacc": "products and sums that are fused where the mode allows it and the CPU does it",
+    "neg": "the negative of a number",
     "private atomics": "atomics on arrays that belong to one iteration",
+    "recip": "1 / x, which some have instead of division",
+    "regroup": "sums and products that a mode lets the target regroup and fuse as suits it",
+    "shl": "shifts to the left, else products of powers of two",
+    "shr": "shifts to the right, else quotients",
+    "sqrt": "square roots of floats",
     "wide integers": "arithmetic of 64-bit integers",
     "wrap": "sums, differences and products of signed integers that wrap",
 }

@@ -213,6 +213,8 @@ def _odd(bits: Expression, below: Expression, above: Expression, beyond: Express
 def near_fused(dtype: DType, a: Expression, b: Expression, c: Expression, hold: Hold) -> Expression:
     """The f32 that rounds to ``dtype`` as ``a * b + c`` does, of f32 that hold such values.
 
+    For f32 it is that sum, rounded once.
+
     The product is exact in f64, and of f16 in f32. What its sum with ``c`` loses is computed
     (Knuth's two-sum), and rounds the sum to odd.
     """
@@ -232,4 +234,5 @@ def near_fused(dtype: DType, a: Expression, b: Expression, c: Expression, hold: 
     below, above = compare(">", lost, zero), compare("<", lost, zero)
     beyond = compare("==", below, compare(">", total, zero))
     bits = hold(bitcast(total, bits_of))
-    return near_float(bitcast(_odd(bits, below, above, beyond), wide), hold)
+    odd = bitcast(_odd(bits, below, above, beyond), wide)
+    return cast(odd, f32) if dtype is f32 else near_float(odd, hold)

@@ -88,14 +88,17 @@ def _signs_differ(b: Expression, rest: Expression) -> Expression:
     return compare("!=", compare("<", b, zero), compare("<", rest, zero))
 
 
-def pick(function: str, a: Expression, b: Expression, hold: Hold) -> Expression:
+def pick(
+    function: str, a: Expression, b: Expression, hold: Hold, *, finite: bool = False
+) -> Expression:
     """``min(a, b)`` or ``max(a, b)``: b if it is beyond a, or if a is NaN; else a.
 
-    So a number is preferred over NaN, and the first of equals is taken, -0.0 and 0.0 included.
+    So a number is preferred over NaN, and the first of equals is taken, -0.0 and 0.0 included. If
+    only ``finite`` numbers matter, NaN is not looked for.
     """
     a, b = hold(a), hold(b)
     beyond = compare("<", b, a) if function == "min" else compare("<", a, b)
-    if dtype_of(a).is_float:
+    if dtype_of(a).is_float and not finite:
         return select(either(beyond, compare("!=", a, a)), b, a)
     return select(beyond, b, a)
 

@@ -35,6 +35,7 @@ from tack.ir.nodes import (
 )
 from tack.ir.traversal import LIST_ROLES, child_fields, copy_tree, kernel_loop, walk_ir
 from tack.model.dtypes import DType, bf16, f32, u16
+from tack.passes import soft_floats
 from tack.passes.atomic_loops import change, exchange, replace
 from tack.passes.build import (
     Hold,
@@ -75,11 +76,12 @@ _ROUNDED: Final = frozenset({"sqrt"})
 
 
 def narrow_floats(
-    function: IRFunction, supported: frozenset[str] = frozenset()
+    function: IRFunction, supported: frozenset[str] = frozenset(), *, doubles: bool = True
 ) -> IRFunction | None:
     """Leaves narrow floats in the types of scalar parameters only, in place.
 
     And in conversions of `CONVERSIONS` that are ``supported``. None where there are none.
+    ``doubles``: whether there is f64 to compute in.
     """
     narrow = _narrow_types(function)
     function.facts |= narrow
@@ -87,7 +89,7 @@ def narrow_floats(
         return None
     loop = copy_tree(kernel_loop(function), function.positions)  # each occurrence has its own place
     function.body = [loop]
-    loop.body = _Narrower(function, supported).body(loop.body)
+    loop.body = _Narrower(function, supported, doubles).body(loop.body)
     for name, dtype in _narrow_arrays(function).items():
         retype(function, (name,), bits_of(dtype))
     return localize(function)
@@ -120,9 +122,10 @@ def _is_nan(dtype: DType, bits: Expression) -> Expression:
 class _Narrower(Decomposer):
     """Rewrites one function. ``raw`` has the f32 that a local was rounded from."""
 
-    def __init__(self, function: IRFunction, supported: frozenset[str]) -> None:
+    def __init__(self, function: IRFunction, supported: frozenset[str], doubles: bool) -> None:
         super().__init__(function)
         self.supported = supported
+        self.doubles = doubles
         self.scalars = {p.name for p in function.params if not p.is_array}
         self.elements = _narrow_arrays(function)
         self.raw: dict[str, tuple[DType, Expression]] = {}
@@ -246,6 +249,8 @@ class _Narrower(Decomposer):
             return self.rounded(dtype, near, out)
         if isinstance(node, IRCall) and node.function == "fma":
             a, b, c = node.args
+            if dtype is bf16 and not self.doubles:
+                return self.rounded(dtype, soft_floats.fused(dtype, a, b, c, out), out)
             return self.rounded(dtype, near_fused(dtype, a, b, c, out.hold), out)
         assert isinstance(node, IRBinOp | IRUnaryOp | IRCall)
         node.dtype = f32

@@ -7,7 +7,7 @@ order in which they are needed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -36,10 +36,15 @@ if TYPE_CHECKING:
 __all__ = ["elementary", "random_number"]
 
 
-def elementary(node: IRCall, out: Block) -> Expression:
-    """The value of an elementary function; of f16 and bf16 that of f32, rounded."""
+def elementary(node: IRCall, out: Block, native: Container[tuple[str, str]] = ()) -> Expression:
+    """The value of an elementary function; of f16 and bf16 that of f32, rounded.
+
+    One that is ``native`` is called.
+    """
     dtype = dtype_of(node)
     wide = f32 if dtype.is_narrow_float else dtype
+    if (node.function, wide.name) in native:
+        return cast(IRCall(node.function, [cast(arg, wide) for arg in node.args], wide), dtype)
     args = [out.hold(cast(arg, wide)) for arg in node.args]
     (result,) = _written(formula_of(node.function, wide), args, out)
     return cast(out.hold(result), dtype)

@@ -14,7 +14,7 @@ from tack.ir.traversal import kernel_loop
 from tack.model.abi import ABI
 from tack.model.dtypes import DTYPES, NARROW
 from tack.model.launch import Launch, Slot
-from tack.render.c_dialect import ATOMICS, BITCASTS, C
+from tack.render.c_dialect import ATOMICS, BITCASTS, MULACC, NATIVE, C
 from tack.render.loops import parallel_loop
 from tack.render.renderer import Renderer
 from tack.render.slots import listed
@@ -30,7 +30,13 @@ _SPAN_TYPES: Final = tuple(f"{C.types['i64']} {name}" for name in _SPAN)
 
 def renderer() -> Renderer:
     """The renderer of C for the CPU, without a compiler."""
-    return Renderer(render=render, assemble=assemble, suffix=".c")
+    return Renderer(
+        render=render,
+        assemble=assemble,
+        suffix=".c",
+        needs="gcc or clang",
+        native_math=frozenset(NATIVE),
+    )
 
 
 def render(function: IRFunction, launch: Launch, symbol: str) -> str:
@@ -48,6 +54,8 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
         names=listed([*(p.name for p in parameters), *_SPAN]),
         uses_slots=bool(parameters),
         entries=dict(launch.entries),
+        relaxed=function.relaxed,
+        has_exact=any("TACK_EXACT(" in line for line in lines),
     )
 
 
@@ -92,5 +100,11 @@ def assemble(unit: str, sources: Sequence[Source]) -> str:
         bitcasts=bitcasts,
         atomics=atomics,
         unaligned=unaligned,
+        mulacc=[
+            (name, C.types[dtype], C.functions["fma", dtype])
+            for (_, dtype), name in MULACC.items()
+            if any(f"{name}(" in text for text in texts)
+        ],
+        relaxed=any("TACK_REGROUP" in text for text in texts),
         sources=sources,
     )

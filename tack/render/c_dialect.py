@@ -7,8 +7,9 @@ from typing import Final
 from tack.ir.nodes import ATOMIC_DTYPES
 from tack.model.dtypes import DTYPES
 from tack.render.cfamily import Dialect
+from tack.render.libm import LIBRARY
 
-__all__ = ["ATOMICS", "BITCASTS", "C"]
+__all__ = ["ATOMICS", "BITCASTS", "MULACC", "NATIVE", "C"]
 
 _TYPES: Final = {
     "bool": "bool",
@@ -49,7 +50,7 @@ auto break case char const continue default do double else enum extern float for
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while asm typeof bool true false constexpr nullptr alignas alignof static_assert
 thread_local typeof_unqual unix linux i386 ctx args begin end
-TACK_ABI TACK_ABI_H TACK_ENTRY TACK_INLINE
+TACK_ABI TACK_ABI_H TACK_ENTRY TACK_EXACT TACK_INLINE TACK_RELAXED TACK_REGROUP
 """
 """Keywords of C up to C23, macros of gcc and of generated files, parameters of entry points."""
 
@@ -81,6 +82,12 @@ _FLOAT_FUNCTIONS: Final = {
     "round": "rint",
 }
 
+MULACC: Final = {("mulacc", dtype): f"tack_mulacc_{dtype}" for dtype in ("f32", "f64")}
+"""(builtin, dtype name) -> the function of ``c/unit.c.j2`` that fuses where the CPU does."""
+
+NATIVE: Final = {which: f"__builtin_{function}" for which, function in LIBRARY.items()}
+"""The functions of C's library, by names that need no header."""
+
 _BIT_COUNTS: Final = {"popcount": "popcount", "clz": "clz", "ctz": "ctz"}
 
 
@@ -95,7 +102,9 @@ C: Final = Dialect(
         (function, dtype): f"__builtin_{spelling}{suffix}"
         for function, spelling in _BIT_COUNTS.items()
         for dtype, suffix in (("u32", ""), ("u64", "ll"))
-    },
+    }
+    | MULACC
+    | NATIVE,
     bitcasts=BITCASTS,
     conversions={},
     atomics=ATOMICS,
@@ -110,9 +119,10 @@ C: Final = Dialect(
     },
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
     unaligned=_UNALIGNED,
+    exact="TACK_EXACT({})",
     clear="__builtin_memset({0}, 0, sizeof {0});",
     reserved=frozenset(_RESERVED.split())
-    | frozenset({*BITCASTS.values(), *ATOMICS.values()})
+    | frozenset({*BITCASTS.values(), *ATOMICS.values(), *MULACC.values()})
     | _STDINT_MACROS
     | frozenset(_TYPES.values())
     | frozenset(_UNALIGNED.values()),

@@ -101,6 +101,7 @@ class Dialect:
     pointer's name, where it promises no aliases.
     ``clear``: an array's name -> the statement that makes it all zeros.
     ``unaligned``: dtype name -> the type of an element that may lie at any address.
+    ``exact``: an operation of floats -> the same, kept apart from those that may be regrouped.
     ``int_bits``: the width below which the language computes in ``int``.
     """
 
@@ -117,6 +118,7 @@ class Dialect:
     unaligned: Mapping[str, str]
     clear: str
     reserved: Container[str]
+    exact: str = "{}"
     int_bits: int = 32
     space: str = ""
     shared_space: str = ""
@@ -165,11 +167,19 @@ class _Text(NamedTuple):
 
 
 class ExpressionWriter:
-    """Writes expressions with the spellings of ``dialect`` and the names of ``lookup``."""
+    """Writes expressions with the spellings of ``dialect`` and the names of ``lookup``.
 
-    def __init__(self, dialect: Dialect, lookup: Lookup) -> None:
+    ``relaxed``: in a function where floats are regrouped that are not kept apart.
+    """
+
+    def __init__(self, dialect: Dialect, lookup: Lookup, *, relaxed: bool = False) -> None:
         self._dialect = dialect
         self._lookup = lookup
+        self._relaxed = relaxed
+
+    def keeps_apart(self, node: IRBinOp) -> bool:
+        """Whether ``node`` must be kept from being regrouped with what is ``relaxed`` around it."""
+        return self._relaxed and _typed(node).is_float and not node.relaxed
 
     def write(self, expression: Expression) -> str:
         """``expression`` as it stands on the right of an assignment or in a condition."""
@@ -263,6 +273,8 @@ class ExpressionWriter:
             return self._shift_of_negative(node, dtype)
         row = _OPERATORS[node.op]
         text = self._infix(row, node.op, node.left, node.right)
+        if self.keeps_apart(node):
+            return _Text(self._dialect.exact.format(text), PRIMARY)
         if self._dialect.is_narrow(dtype):
             return self._cast_text(f"({text})", dtype)
         return _Text(text, row.level)

@@ -53,20 +53,24 @@ _WORD: Final = 32
 class GpuDialect:
     """What GPU languages differ in, beside a `Dialect`.
 
-    ``folder`` holds the templates, ``suffix`` ends the names of files. ``first`` and ``step``: the
-    number of a thread along an axis and the number of threads along it, ``{}`` being x, y or z.
+    ``folder`` holds the templates, ``suffix`` ends the names of files, ``needs`` says what compiles
+    them. ``first`` and ``step``: the number of a thread along an axis and the number of threads
+    along it, ``{}`` being x, y or z.
     ``lane``, ``group`` and ``groups``: the number of a thread in its workgroup along an axis, that
     of the workgroup, and how many of these there are. ``threads`` are parameters by which a
     function knows the former, and ``lanes`` those by which it knows the latter, where the language
     has no names for them. ``pointer`` is how an entry point reads an array's pointer, ``flavours``
     are the entry points that make sense. ``calls``: a function of the templates -> the others that
-    it calls. ``supported`` are the operations that the language has exactly. ``local_max``,
+    it calls. ``supported`` are the operations that the language has beside those that it can
+    spell, ``native`` the elementary functions that ``fp="fast"`` calls. ``exact`` says that floats
+    are rounded as IEEE 754 does it, subnormals too. ``local_max``,
     ``shared_max`` and ``shared_static`` are limits of the `Renderer`.
     """
 
     language: Dialect
     folder: str
     suffix: str
+    needs: str
     first: str
     step: str
     lane: str
@@ -81,6 +85,8 @@ class GpuDialect:
     flavours: tuple[str, ...] = FLAVOURS
     calls: Mapping[str, Collection[str]] = field(default_factory=dict)
     supported: frozenset[str] = frozenset()
+    native: frozenset[tuple[str, str]] = frozenset()
+    exact: bool = True
 
 
 def gpu_renderer(dialect: GpuDialect) -> Renderer:
@@ -89,7 +95,11 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
         render=partial(_render, dialect),
         assemble=partial(_assemble, dialect),
         suffix=dialect.suffix,
-        supported_ops=dialect.supported,
+        needs=dialect.needs,
+        dtypes=frozenset(dialect.language.types),
+        exact=dialect.exact,
+        code_for_op=_operations(dialect),
+        native_math=dialect.native,
         atomics=frozenset(dialect.language.atomics),
         has_local=True,
         has_shared=True,
@@ -100,6 +110,19 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
         unaligned=False,
         flavours=dialect.flavours,
     )
+
+
+_OPERATORS: Final = frozenset({"cmpeq", "cmple", "fdiv", "neg", "shl", "shr"})
+"""What languages of the family have operators for."""
+
+
+def _operations(dialect: GpuDialect) -> frozenset[str]:
+    """The operations that the language has operators or functions for, and others that it has.
+
+    Functions for ``fp="fast"`` do not count: their results are those of a target, and not tack's.
+    """
+    named = frozenset(dialect.language.functions) - dialect.native
+    return _OPERATORS | {function for function, _ in named} | dialect.supported
 
 
 def _render(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tack.ir.nodes import ATOMIC_DTYPES
+from tack.ir.nodes import ATOMIC_DTYPES, ELEMENTARY
 from tack.model.dtypes import NARROW
 from tack.render.cfamily import Dialect
 from tack.render.gpu import GpuDialect, gpu_renderer
@@ -96,6 +96,9 @@ def _by_suffix(spellings: dict[str, str], prefix: str = "") -> dict[tuple[str, s
     }
 
 
+_FUSED: Final = {"mulacc": "fma"}
+"""Every GPU fuses a product and a sum in one instruction."""
+
 _EXACT: Final = {
     "abs": "fabs",
     "floor": "floor",
@@ -107,8 +110,13 @@ _EXACT: Final = {
 }
 """Builtin -> C's function, whose results are exact or rounded once."""
 
+_CUDA_NATIVE: Final = _by_suffix({name: name for name in ELEMENTARY})
+"""CUDA's own functions, within 2 units in the last place or so, and not the approximations in
+hardware, such as ``__sinf``, whose error is absolute."""
+
 _CUDA_FUNCTIONS: Final = {
-    **_by_suffix({**_EXACT, "fmod": "fmod"}),
+    **_by_suffix({**_EXACT, **_FUSED, "fmod": "fmod"}),
+    **_CUDA_NATIVE,
     ("sqrt", "f32"): "__fsqrt_rn",
     ("sqrt", "f64"): "__dsqrt_rn",
     **_BIT_COUNTS,
@@ -144,6 +152,7 @@ CUDA: Final = GpuDialect(
     ),
     folder="cuda",
     suffix=".cu",
+    needs="nvcc or NVRTC",
     first="(long long)blockIdx.{0} * blockDim.{0} + threadIdx.{0}",
     step="(long long)gridDim.{0} * blockDim.{0}",
     lane="threadIdx.{0}",
@@ -158,14 +167,21 @@ CUDA: Final = GpuDialect(
         "tack_f32_of_f8e4m3": ("tack_f16x2_of_e4m3x2", "tack_f32_of_f16"),
         "tack_f32_of_f8e5m2": ("tack_f16x2_of_e5m2x2", "tack_f32_of_f16"),
     },
-    supported=_COMPUTED | {"fmod"},
+    supported=_COMPUTED,
+    native=frozenset(_CUDA_NATIVE),
 )
+
+_HIP_NATIVE: Final = {
+    (name, "f32"): f"__builtin_{name}f" for name in ("exp", "exp2", "log", "log2", "log10")
+}
+"""What clang writes as instructions of AMD's, without ROCm's device library."""
 
 HIP: Final = GpuDialect(
     Dialect(
         types=_TYPES,
         functions={
-            **_by_suffix({**_EXACT, "sqrt": "sqrt"}, "__builtin_"),
+            **_by_suffix({**_EXACT, **_FUSED, "sqrt": "sqrt"}, "__builtin_"),
+            **_HIP_NATIVE,
             **_BIT_COUNTS,
         },
         bitcasts=_HELPERS,
@@ -183,6 +199,7 @@ HIP: Final = GpuDialect(
     ),
     folder="hip",
     suffix=".hip",
+    needs="hipcc, or the clang of ziglang (pip install ziglang)",
     first=CUDA.first,
     step=CUDA.step,
     lane=CUDA.lane,
@@ -192,6 +209,7 @@ HIP: Final = GpuDialect(
     shared_max=64 << 10,
     shared_static=64 << 10,
     supported=_COMPUTED | {"wrap"},
+    native=frozenset(_HIP_NATIVE),
 )
 
 _METAL_TYPES: Final = {
@@ -211,8 +229,16 @@ _METAL_TYPES: Final = {
     "f32": "float",
 }
 
+_METAL_PRECISE: Final = "acos asin atan atan2 cos cosh pow sin sinh tan tanh"
+_METAL_NATIVE: Final = {
+    **{(name, "f32"): f"fast::{name}" for name in ("exp", "exp2", "log", "log2", "log10", "rsqrt")},
+    **{(name, "f32"): f"precise::{name}" for name in _METAL_PRECISE.split()},
+}
+"""Metal's own functions. The ``fast`` ones of angles are off by 2^-13 and more, and so left out."""
+
 _METAL_FUNCTIONS: Final = {
-    **{(function, "f32"): spelling for function, spelling in _EXACT.items()},
+    **{(function, "f32"): spelling for function, spelling in {**_EXACT, **_FUSED}.items()},
+    **_METAL_NATIVE,
     ("sqrt", "f32"): "precise::sqrt",
     **_BIT_COUNTS,
 }
@@ -241,7 +267,10 @@ METAL: Final = GpuDialect(
         ),
     ),
     folder="metal",
+    native=frozenset(_METAL_NATIVE),
     suffix=".metal",
+    needs="the Metal compiler of macOS",
+    exact=False,  # GPUs of Apple's flush subnormals
     first="tack_thread.{0}",
     step="tack_threads.{0}",
     lane="tack_thread.{0}",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from tack.ir.nodes import IRFunction
 from tack.model.errors import ToolchainError
 from tack.model.launch import Launch
-from tack.render.llvm_dialect import CLEAR, DECLARATION_OF_CLEAR, FUNCTIONS, declaration
+from tack.render.llvm_dialect import CLEAR, DECLARATION_OF_CLEAR, FUNCTIONS, NATIVE, declaration
 from tack.render.renderer import Renderer
 from tack.render.source import Source
 
@@ -20,7 +20,13 @@ __all__ = ["assemble", "render", "renderer"]
 
 def renderer() -> Renderer:
     """The renderer of LLVM IR for the CPU, without a compiler."""
-    return Renderer(render=render, assemble=assemble, suffix=".ll")
+    return Renderer(
+        render=render,
+        assemble=assemble,
+        suffix=".ll",
+        needs="llvmlite (pip install 'tack-aot[jit]')",
+        native_math=frozenset(NATIVE),
+    )
 
 
 def render(function: IRFunction, launch: Launch, symbol: str) -> str:

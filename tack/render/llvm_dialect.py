@@ -10,6 +10,7 @@ from typing import Final
 
 from tack.ir.nodes import MATH_CALLS
 from tack.model.dtypes import DType
+from tack.render.libm import LIBRARY
 
 __all__ = [
     "BINARY",
@@ -17,6 +18,8 @@ __all__ = [
     "DECLARATION_OF_CLEAR",
     "FLAGGED",
     "FUNCTIONS",
+    "NATIVE",
+    "RELAXED",
     "conversion",
     "declaration",
 ]
@@ -40,8 +43,12 @@ BINARY: Final[Mapping[str, Mapping[str, str]]] = {
 """Kind of dtype -> operator of `tack.ir.nodes.TARGET_BINARY` -> instruction.
 
 Integers wrap, since no instruction says ``nsw`` or ``nuw``; floats follow IEEE 754 to the letter,
-since none has a fast-math flag.
+since none has a fast-math flag, but for those that are relaxed.
 """
+
+RELAXED: Final = ("reassoc", "nsz", "arcp", "contract", "afn")
+"""The flags of an instruction that may be regrouped and fused. Not ``nnan`` and ``ninf``, by which
+a NaN or an infinity would make everything undefined that depends on it."""
 
 _FLOATS: Final = {"f32": "float", "f64": "double"}
 
@@ -52,9 +59,18 @@ _INTRINSICS: Final = {
     "trunc": "trunc",
     "sqrt": "sqrt",
     "fma": "fma",
+    "mulacc": "fmuladd",
     "copysign": "copysign",
     "round": "rint",
 }
+
+_AS_INTRINSICS: Final = frozenset({"cos", "log2", "pow", "sin"})
+
+NATIVE: Final = {
+    (function, dtype): f"llvm.{function}.{dtype}" if function in _AS_INTRINSICS else name
+    for (function, dtype), name in LIBRARY.items()
+}
+"""The functions of C's library, or the intrinsics that call them."""
 
 _BIT_COUNTS: Final = {"popcount": "ctpop", "clz": "ctlz", "ctz": "cttz"}
 _INTEGERS: Final = {"u32": "i32", "u64": "i64"}
@@ -62,16 +78,20 @@ _INTEGERS: Final = {"u32": "i32", "u64": "i64"}
 FLAGGED: Final = frozenset({"clz", "ctz"})
 """Builtins whose intrinsic has a flag for its last operand: whether 0 is undefined. Here never."""
 
-FUNCTIONS: Final[Mapping[tuple[str, str], str]] = {
-    (builtin, dtype): f"llvm.{intrinsic}.{dtype}"
-    for builtin, intrinsic in _INTRINSICS.items()
-    for dtype in _FLOATS
-} | {
-    (builtin, dtype): f"llvm.{intrinsic}.{kind}"
-    for builtin, intrinsic in _BIT_COUNTS.items()
-    for dtype, kind in _INTEGERS.items()
-}
-"""(builtin, dtype name) -> intrinsic.
+FUNCTIONS: Final[Mapping[tuple[str, str], str]] = (
+    {
+        (builtin, dtype): f"llvm.{intrinsic}.{dtype}"
+        for builtin, intrinsic in _INTRINSICS.items()
+        for dtype in _FLOATS
+    }
+    | NATIVE
+    | {
+        (builtin, dtype): f"llvm.{intrinsic}.{kind}"
+        for builtin, intrinsic in _BIT_COUNTS.items()
+        for dtype, kind in _INTEGERS.items()
+    }
+)
+"""(builtin, dtype name) -> intrinsic, or function of C's library.
 
 ``fmod`` is the instruction ``frem``, for which LLVM calls libm's. Calling that by its name would
 invite what LLVM knows of it: where it can tell that the divisor is not zero, it takes NaN to be

@@ -31,7 +31,7 @@ from tack.ir.nodes import (
 from tack.ir.traversal import children
 from tack.model.dtypes import DType
 from tack.render.llvm_code import BOOL, Code, value_type
-from tack.render.llvm_dialect import BINARY, FLAGGED, FUNCTIONS, conversion
+from tack.render.llvm_dialect import BINARY, FLAGGED, FUNCTIONS, RELAXED, conversion
 
 __all__ = ["Bindings", "ExpressionWriter", "typed"]
 
@@ -101,7 +101,8 @@ class ExpressionWriter:
 
     def _binary(self, node: IRBinOp) -> ir.Value:
         instruction = getattr(self._builder, BINARY[typed(node).kind][node.op])
-        return instruction(self.value(node.left), self.value(node.right))
+        flags = RELAXED if node.relaxed else ()
+        return instruction(self.value(node.left), self.value(node.right), flags=flags)
 
     def _unary(self, node: IRUnaryOp) -> ir.Value:
         operand = self.value(node.operand)

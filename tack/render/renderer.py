@@ -11,15 +11,17 @@ from functools import cache
 from importlib import import_module
 from typing import Final, Protocol
 
-from tack.ir.nodes import ATOMIC_DTYPES, IRFunction
+from tack.ir.nodes import ATOMIC_DTYPES, IRFunction, IRNode
 from tack.model.capabilities import capabilities_of
+from tack.model.dtypes import DTYPES, DType
+from tack.model.errors import ToolchainError
 from tack.model.launch import FLAVOURS, Launch
 from tack.model.spelling import advice
 from tack.model.targets import Target
 from tack.model.tensor_cores import TensorCore, tensor_cores_of
 from tack.render.source import Source
 
-__all__ = ["Assemble", "Render", "Renderer", "renderer_for"]
+__all__ = ["Assemble", "Compiler", "Matcher", "Render", "Renderer", "renderer_for"]
 
 
 class Render(Protocol):
@@ -30,10 +32,32 @@ class Render(Protocol):
         ...
 
 
+Matcher = Callable[[IRNode], IRNode | None]
+"""Gives what takes the place of a node of the kernel's body, or None where it stays."""
+
 Assemble = Callable[[str, Sequence[Source]], str]
 """Lays out one file that holds a unit: its name, and the sources of its variants."""
 
 
+class Compiler(Protocol):
+    """What compiles the text of a renderer."""
+
+    def compile(self, text: str, target: Target) -> bytes:
+        """The machine code of an assembled text. Raises `ToolchainError`."""
+        ...
+
+
+EVERY_OPERATION: Final = frozenset(
+    {
+        *("cmpeq", "cmple", "constant division", "fdiv", "fma", "fmod", "mulacc", "neg"),
+        *("private atomics", "recip", "regroup", "shl", "shr", "sqrt", "wide integers", "wrap"),
+    }
+)
+"""The operations that `tack.passes.emulate` can do without."""
+
+_NOT_GIVEN: Final = frozenset({"not given"})
+
+EVERY_DTYPE: Final = frozenset(DTYPES)
 EVERY_ATOMIC: Final = frozenset((op, name) for op, names in ATOMIC_DTYPES.items() for name in names)
 
 
@@ -46,8 +70,24 @@ class Renderer:
     | ``render`` | writes one variant | `tack.compile.generate` |
     | ``assemble`` | lays out one file | `tack.compile.assemble` |
     | ``suffix`` | how such files are called | `tack.aot.units`, which names them |
-    | ``supported_ops`` | which of the operations that can be expanded it has, exactly; those of \
+    | ``needs`` | what compiles them, in words | `compile`, where there is no compiler |
+    | ``compiler`` | what compiles them, None for nothing; `with_compiler` gives it | `compile`, \
+      by which `tack.runtime.jit` compiles |
+    | ``code_for_op`` | the operations that it has a spelling for; None is all of them, an empty \
+      set none | ``supported_ops``, where that is not given |
+    | ``supported_ops`` | the operations that it has, exactly, whatever it can spell; those of \
       `CONVERSIONS` are the target's | `tack.passes.emulate`, `tack.passes.narrow_floats` |
+    | ``native_math`` | the elementary functions that ``fp="fast"`` leaves to the target, \
+      (function, name of a type) | `tack.passes.decompose` |
+    | ``dtypes`` | the names of the types that it can write | `supports_dtype`, by which \
+      `tack.compile` refuses a kernel that needs another one |
+    | ``exact`` | whether + - * / sqrt and fma round correctly and subnormals are kept, so that \
+      its results are those of every other exact target | `tack.passes.emulate`, which need not be \
+      more exact than the target |
+    | ``pre_matcher`` | its own rewriting of nodes before decompositions, None for none | \
+      `tack.passes.pipeline` |
+    | ``extra_matcher`` | the same after all passes, until nothing changes | \
+      `tack.passes.pipeline` |
     | ``atomics`` | the atomics that it has, (operation, name of a type) | `tack.compile`, which \
       refuses the others |
     | ``has_local`` | whether threads find their iterations by their own numbers, where a CPU's \
@@ -70,9 +110,15 @@ class Renderer:
     render: Render
     assemble: Assemble
     suffix: str
-    supported_ops: frozenset[str] = frozenset(
-        {"constant division", "fmod", "private atomics", "wide integers", "wrap"}
-    )
+    needs: str
+    compiler: Compiler | None = None
+    code_for_op: frozenset[str] | None = None
+    supported_ops: frozenset[str] = _NOT_GIVEN
+    native_math: frozenset[tuple[str, str]] = frozenset()
+    dtypes: frozenset[str] = EVERY_DTYPE
+    exact: bool = True
+    pre_matcher: Matcher | None = None
+    extra_matcher: Matcher | None = None
     atomics: Container[tuple[str, str]] = EVERY_ATOMIC
     has_local: bool = False
     has_shared: bool = False
@@ -83,6 +129,28 @@ class Renderer:
     tensor_cores: tuple[TensorCore, ...] = ()
     unaligned: bool = True
     flavours: tuple[str, ...] = FLAVOURS
+
+    def __post_init__(self) -> None:
+        if self.supported_ops is _NOT_GIVEN:
+            derived = EVERY_OPERATION if self.code_for_op is None else self.code_for_op
+            object.__setattr__(self, "supported_ops", derived)
+
+    def supports_dtype(self, dtype: DType) -> bool:
+        """Whether values of a type can be written, in that type or in others."""
+        return dtype.name in self.dtypes
+
+    def with_compiler(self, compiler: Compiler) -> Renderer:
+        """The same renderer, with what compiles its text."""
+        return replace(self, compiler=compiler)
+
+    def compile(self, text: str, target: Target) -> bytes:
+        """The machine code of an assembled text; `ToolchainError` says what is missing for it."""
+        if self.compiler is None:
+            raise ToolchainError(
+                f"compiling {self.suffix} files for {target} needs {self.needs}, and this "
+                "renderer has none: it writes text only"
+            )
+        return self.compiler.compile(text, target)
 
 
 _FACTORIES: Final[dict[str, dict[str, str]]] = {

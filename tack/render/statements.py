@@ -53,7 +53,7 @@ def writer_of(
     slots = SlotNames(function, loop, launch, names)
     for name in (*loop.index_vars, *function.locals, *function.local_arrays):
         names.local(name)
-    expressions = ExpressionWriter(dialect, slots)
+    expressions = ExpressionWriter(dialect, slots, relaxed=function.relaxed)
     writer = StatementWriter(dialect, expressions, names, function.locals, function.local_arrays)
     return names, slots, writer
 
@@ -137,6 +137,7 @@ class StatementWriter:
             and value.op in _COMPOUND
             and value.dtype is not None
             and not self._dialect.is_narrow(value.dtype)
+            and not self._expressions.keeps_apart(value)
             and isinstance(value.left, IRName | IRArrayLoad)
             and self._expressions.write(value.left) == target
         ):

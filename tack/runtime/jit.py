@@ -205,10 +205,10 @@ def _compile_anew(variant: Variant, toolchain: Toolchain, key: str) -> Compiled:
     from tack.render.renderer import renderer_for
 
     start = perf_counter()
-    renderer = renderer_for(variant.target, toolchain.dialect)
+    renderer = renderer_for(variant.target, toolchain.dialect).with_compiler(toolchain)
     source = generate(variant, renderer)
     generated = perf_counter()
-    code = toolchain.compile(assemble("jit", [source], renderer), variant.target)
+    code = renderer.compile(assemble("jit", [source], renderer), variant.target)
     ready = launchable(variant, source.launch, toolchain.load(code))
     log(
         "debug",

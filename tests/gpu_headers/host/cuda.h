@@ -25,6 +25,8 @@ inline float __uint_as_float(unsigned int x) { return tack_bits<float>(x); }
 inline float __int_as_float(int x) { return tack_bits<float>(x); }
 inline long long __double_as_longlong(double x) { return tack_bits<long long>(x); }
 inline double __longlong_as_double(long long x) { return tack_bits<double>(x); }
+inline float rsqrtf(float x) { return 1 / __builtin_sqrtf(x); }
+inline double rsqrt(double x) { return 1 / __builtin_sqrt(x); }
 inline float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
 inline double __dsqrt_rn(double x) { return __builtin_sqrt(x); }
 inline int __popc(unsigned int x) { return __builtin_popcount(x); }
