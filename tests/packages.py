@@ -149,7 +149,7 @@ class Package:
                     "path": f"cpu/{level}.so",
                     "sha256": hashlib.sha256(content).hexdigest(),
                     "size": len(content),
-                    "level": level,
+                    "needs": level,
                 }
             )
         document = {

@@ -25,6 +25,7 @@ __all__ = [
     "Bundle",
     "Captured",
     "KernelEntry",
+    "Resources",
     "Skipped",
     "VariantEntry",
     "document",
@@ -38,14 +39,19 @@ MANIFEST: Final = "manifest.json"
 
 
 class Artifact(Record):
-    """One library: its target, its path below the bundle's folder, and what was read back."""
+    """What is shipped for one target: a library, or a pack of images (`tack.model.pack`).
+
+    ``path`` is below the bundle's folder. ``needs`` is what its bytes say that it needs: the least
+    CPU level that runs every instruction, found by disassembly, the architecture that a GPU's
+    images are for with the features that they insist on, the version of PTX, the first system
+    that takes a version of Metal.
+    """
 
     target: Target
     path: str
     sha256: str
     size: int
-    level: str
-    """The least CPU level that runs every instruction in it, found by disassembly."""
+    needs: str
 
 
 class Captured(Record):
@@ -63,10 +69,24 @@ class Captured(Record):
     value: str
 
 
+class Resources(Record):
+    """What an entry point of a GPU's image takes, as the image says.
+
+    ``block`` is the greatest number of threads in a block, ``registers`` how many each of them has
+    and ``shared`` the bytes of static shared memory of a block; None where it does not say.
+    """
+
+    symbol: str
+    block: int | None = None
+    registers: int | None = None
+    shared: int | None = None
+
+
 class VariantEntry(Record):
     """One variant for one target: its key and how to launch it.
 
-    ``modules`` and ``captured`` are what its templates add to those of the kernel.
+    ``modules`` and ``captured`` are what its templates add to those of the kernel. ``unit`` is the
+    name of the image that holds a GPU's variant, ``resources`` what its entry points take.
     """
 
     signature: Signature
@@ -76,6 +96,8 @@ class VariantEntry(Record):
     launch: Launch
     modules: tuple[str, ...] = ()
     captured: tuple[Captured, ...] = ()
+    unit: str = ""
+    resources: tuple[Resources, ...] = ()
 
 
 class KernelEntry(Record):
@@ -254,7 +276,7 @@ class _Reader:
             path=path,
             sha256=self.text(row, "sha256"),
             size=self.integer(row, "size"),
-            level=self.text(row, "level"),
+            needs=self.text(row, "needs"),
         )
 
     def kernel(self, row: Mapping[str, Any]) -> KernelEntry:
@@ -278,7 +300,14 @@ class _Reader:
             launch=Launch.from_json(row.get("launch"), self.place),
             modules=self.strings(row, "modules") if "modules" in row else (),
             captured=self.rows(row, "captured", self.capture) if "captured" in row else (),
+            unit=self.text(row, "unit") if "unit" in row else "",
+            resources=self.rows(row, "resources", self.taken) if "resources" in row else (),
         )
+
+    def taken(self, row: Mapping[str, Any]) -> Resources:
+        numbers = [name for name in Resources.field_names if name != "symbol"]
+        found = {name: self.integer(row, name) for name in numbers if name in row}
+        return Resources(self.text(row, "symbol"), **found)
 
     def skip(self, row: Mapping[str, Any]) -> Skipped:
         return Skipped(*(self.text(row, name) for name in Skipped.field_names))
@@ -294,5 +323,7 @@ class _Reader:
             for variant in kernel.variants:
                 if variant.target not in targets:
                     raise self.fail(f"{kernel.name} has a variant for {variant.target}, no library")
+                if (variant.target.gpu is not None) != bool(variant.unit):
+                    raise self.fail(f"{kernel.name} has a variant for {variant.target}, no image")
                 if len(variant.signature) != len(kernel.parameters):
                     raise self.fail(f"{kernel.name} has a variant with another parameter count")

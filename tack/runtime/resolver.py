@@ -76,6 +76,9 @@ def _choose(
     index: PackageIndex,
     entry: KernelEntry,
 ) -> Resolution:
+    if index.elsewhere:
+        note = f"not looked at, since the arrays are the CPU's: {', '.join(index.elsewhere)}"
+        shown = replace(shown, notes=(note,))
     candidates: list[Candidate] = []
     chosen: VariantEntry | None = None
     launchable: _core.Launchable | None = None
