@@ -8,14 +8,16 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tack.aot.plan import Plan
 from tack.model.errors import ToolchainError
 from tack.model.spelling import counted
 from tack.render.gpu_flags import Compiler
 
-__all__ = ["find_compiler", "plan_compilers"]
+if TYPE_CHECKING:
+    from tack.aot.plan import Plan
+
+__all__ = ["find_compiler", "named_compiler", "plan_compilers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ def _nvcc() -> Iterator[Compiler]:
 def _hip() -> Iterator[Compiler]:
     for folder in _packages("ziglang"):
         yield Compiler("zig", str(folder / "zig"))
-    yield from _programs("clang", "hipcc", [os.environ.get("ROCM_PATH", ""), "/opt/rocm"])
+    yield from _programs("hipcc", "hipcc", [os.environ.get("ROCM_PATH", ""), "/opt/rocm"])
 
 
 def _packages(name: str) -> list[Path]:
@@ -67,7 +69,7 @@ _BACKENDS: Final[dict[str, _Backend]] = {
         "build-hip",
         "ROCm",
         _hip,
-        lambda name: "zig" if name.startswith("zig") else "clang",
+        lambda name: next((k for k in ("zig", "hipcc") if name.startswith(k)), "clang"),
     ),
 }
 """Backend -> its compiler; the others need none."""
@@ -88,6 +90,11 @@ def find_compiler(backend: str, named: str = "") -> Compiler | None:
             )
         return Compiler(row.kind_of(Path(found).name), str(Path(found).absolute()))
     return next((each for each in row.candidates() if os.access(each.program, os.X_OK)), None)
+
+
+def named_compiler(backend: str) -> str:
+    """The compiler that the environment names for a backend, as CMake would see it; else empty."""
+    return os.environ.get(_BACKENDS[backend].variable, "")
 
 
 def plan_compilers(plan: Plan, named: Mapping[str, str]) -> dict[str, Compiler]:

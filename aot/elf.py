@@ -211,6 +211,8 @@ def _library(path: Path, elf: Elf) -> Library:
 def _sections(
     content: bytes, offset: int, entry_size: int, count: int, names_index: int
 ) -> list[Section]:
+    if offset + count * entry_size > len(content):
+        raise ValueError("the table of its sections is missing")
     rows = [_SECTION.unpack_from(content, offset + k * entry_size) for k in range(count)]
     names = _slice(content, rows[names_index][4], rows[names_index][5]) if rows else b""
     return [

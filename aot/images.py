@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -104,7 +105,7 @@ def read_image(target: Target, place: str, content: bytes) -> ImageFacts:
     form = target.arch.partition("_")[0] if target.backend == "cuda" else target.backend
     try:
         facts = _READERS[form](target, content)
-    except (ValueError, LookupError) as error:
+    except (ValueError, LookupError, struct.error) as error:
         raise ToolchainError(f"{place}: the image is damaged, or is none: {error}") from None
     if facts.arch != target.arch:
         raise ToolchainError(

@@ -99,6 +99,11 @@ class Manifest:
         return refuse(self.path, place, message)
 
     @property
+    def gpu_targets(self) -> tuple[Target, ...]:
+        """The targets that are no CPU's."""
+        return tuple(target for target in self.targets if target.backend != "cpu")
+
+    @property
     def source(self) -> Path:
         """The folder that holds the package; `ManifestError` if there is none."""
         inside = Path(*self.package.split("."))

@@ -38,8 +38,8 @@ ours stands in for ROCm's."""
 class Compiler:
     """What compiles images: the ``kind`` of words that it understands, and its ``program``.
 
-    Kinds are ``nvcc``, ``zig`` (the program that PyPI's ziglang brings) and ``clang`` (one of ROCm,
-    or hipcc).
+    Kinds are ``nvcc``, ``zig`` (the program that PyPI's ziglang brings), and of ROCm ``hipcc`` and
+    ``clang``.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Compiler:
         return ((*first, *rest[0]), *((self.program, *words) for words in rest[1:]))
 
 
-_FIRST: Final[dict[str, Command]] = {"nvcc": (), "zig": ("clang",), "clang": ()}
+_FIRST: Final[dict[str, Command]] = {"nvcc": (), "zig": ("clang",), "hipcc": (), "clang": ()}
 """Kind -> how a compile begins."""
 
 
@@ -77,25 +77,34 @@ def _zig(arch: str, source: str, image: str, include: str) -> tuple[Command, ...
     code, object_ = f"{image}.bc", f"{image}.o"
     device = ("-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}", "-nogpulib", "-O3")
     return (
-        (*_hip(arch), *_BARE, f"-I{include}", "-c", "-emit-llvm", "-o", code, source),
+        (*_DEVICE, *_hip(arch), *_BARE, f"-I{include}", "-c", "-emit-llvm", "-o", code, source),
         ("clang", *device, "-c", "-o", object_, code),
         ("ld.lld", "-shared", "-o", image, object_),
     )
 
 
+def _hipcc(arch: str, source: str, image: str, _include: str) -> tuple[Command, ...]:
+    return (("--genco", *_hip(arch), *_PLAIN, "-o", image, source),)
+
+
 def _clang(arch: str, source: str, image: str, _include: str) -> tuple[Command, ...]:
-    return ((*_hip(arch), "--no-gpu-bundle-output", "-o", image, source),)
+    return ((*_DEVICE, *_hip(arch), *_PLAIN, "-o", image, source),)
+
+
+_DEVICE: Final = ("--offload-device-only",)
+_PLAIN: Final = ("--no-gpu-bundle-output",)
+"""Without it, code objects come in a container for several architectures."""
 
 
 def _hip(arch: str) -> Command:
     # Without a CUID: it is a digest of the path, and would be a symbol of the image.
-    mode = ("-x", "hip", "--offload-device-only", f"--offload-arch={arch}", "-fuse-cuid=none")
-    return (*mode, *HIP_FLAGS)
+    return ("-x", "hip", f"--offload-arch={arch}", "-fuse-cuid=none", *HIP_FLAGS)
 
 
 _LAST: Final[dict[str, Callable[[str, str, str, str], tuple[Command, ...]]]] = {
     "nvcc": _nvcc,
     "zig": _zig,
+    "hipcc": _hipcc,
     "clang": _clang,
 }
 """Kind -> what follows in the first command, and the words of the others."""

@@ -77,7 +77,8 @@ def _choose(
     entry: KernelEntry,
 ) -> Resolution:
     if index.elsewhere:
-        note = f"not looked at, since the arrays are the CPU's: {', '.join(index.elsewhere)}"
+        targets = ", ".join(index.elsewhere)
+        note = f"variants for {targets} were not looked at: the arrays are in this machine's memory"
         shown = replace(shown, notes=(note,))
     candidates: list[Candidate] = []
     chosen: VariantEntry | None = None
