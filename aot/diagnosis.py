@@ -23,7 +23,7 @@ from tack.model.errors import ToolchainError
 from tack.model.targets import CPU_LEVELS, Target, cpu_family
 from tack.render.c_flags import COMPILE_FLAGS, target_flags
 
-__all__ = ["Check", "diagnose"]
+__all__ = ["Check", "buildable_backends", "diagnose"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,24 @@ class Check:
 def diagnose() -> tuple[Check, ...]:
     """Every check, in the order in which one needs another."""
     return tuple(check for checks in _CHECKS for check in checks())
+
+
+def buildable_backends() -> tuple[str, ...]:
+    """The backends whose compilers are found here; Metal, which is shipped as text, needs none."""
+    found = {
+        "cpu": all(check.passed for check in _compiler()),
+        "cuda": _has_compiler("cuda"),
+        "hip": _has_compiler("hip"),
+        "metal": True,
+    }
+    return tuple(backend for backend, have in found.items() if have)
+
+
+def _has_compiler(backend: str) -> bool:
+    try:
+        return find_compiler(backend, named_compiler(backend)) is not None
+    except ToolchainError:
+        return False
 
 
 def _python() -> Iterator[Check]:
