@@ -306,10 +306,11 @@ def test_ninja_runs_as_many_compilers_as_it_is_told(tmp_path: Path) -> None:
     tree = Tree(project(tmp_path))
     compiler_of("cuda")
     compiler_of("hip")
-    assert tree.configure("-DTACK_JOBS=3").returncode == 0
+    assert tree.configure("-DTACK_JOBS=3", "-DCMAKE_JOB_POOLS=mine=7").returncode == 0
     rules = (tree.build / "CMakeFiles" / "rules.ninja").read_text()
     rules += (tree.build / "build.ninja").read_text()
-    assert re.search(r"pool tack_images\n  depth = 3\n", rules)
+    for pool, depth in (("tack_images", 3), ("mine", 7)):
+        assert re.search(rf"pool {pool}\n  depth = {depth}\n", rules)
     assert rules.count("pool = tack_images") == 10
 
 

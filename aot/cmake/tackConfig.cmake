@@ -338,6 +338,9 @@ endfunction()
 
 function(_tack_job_pool)
   get_property(pools GLOBAL PROPERTY JOB_POOLS)
+  if(NOT pools)
+    set(pools ${CMAKE_JOB_POOLS}) # which CMake reads only where the property is not set
+  endif()
   if(NOT pools MATCHES "tack_images=")
     set(jobs "${TACK_JOBS}")
     if(jobs STREQUAL "")
@@ -345,7 +348,7 @@ function(_tack_job_pool)
     elseif(NOT jobs MATCHES "^[1-9][0-9]*$")
       _tack_refuse("TACK_JOBS is ${jobs}, and has to be a number of compilers, such as 4")
     endif()
-    set_property(GLOBAL APPEND PROPERTY JOB_POOLS tack_images=${jobs})
+    set_property(GLOBAL PROPERTY JOB_POOLS ${pools} tack_images=${jobs})
   endif()
 endfunction()
 
