@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,14 +36,18 @@ def _nvcc() -> Iterator[Compiler]:
     """Of this Python's packages first, since those are what a project can pin."""
     for folder in _packages("nvidia"):
         yield from (Compiler("nvcc", str(path)) for path in sorted(folder.glob("cu*/bin/nvcc")))
-    toolkits = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", "")]
-    yield from _programs("nvcc", "nvcc", [*toolkits, "/usr/local/cuda"])
+    named = [os.environ.get(variable, "") for variable in ("CUDA_HOME", "CUDA_PATH")]
+    yield from (Compiler("nvcc", str(Path(root, "bin", "nvcc"))) for root in named if root)
+    found = shutil.which("nvcc")
+    if found is not None:
+        yield Compiler("nvcc", found)
+    yield Compiler("nvcc", "/usr/local/cuda/bin/nvcc")
 
 
 def _hip() -> Iterator[Compiler]:
+    """No hipcc that lies on PATH: which processors one knows depends on the libraries beside it."""
     for folder in _packages("ziglang"):
         yield Compiler("zig", str(folder / "zig"))
-    yield from _programs("hipcc", "hipcc", [os.environ.get("ROCM_PATH", ""), "/opt/rocm"])
 
 
 def _packages(name: str) -> list[Path]:
@@ -51,23 +55,20 @@ def _packages(name: str) -> list[Path]:
     return [] if spec is None else [Path(p) for p in spec.submodule_search_locations or ()]
 
 
-def _programs(kind: str, name: str, roots: Sequence[str]) -> Iterator[Compiler]:
-    """A program below roots that a variable names or installers use, and on PATH."""
-    named, usual = roots[:-1], roots[-1]
-    yield from (Compiler(kind, str(Path(root, "bin", name))) for root in named if root)
-    found = shutil.which(name)
-    if found is not None:
-        yield Compiler(kind, found)
-    yield Compiler(kind, str(Path(usual, "bin", name)))
-
-
 _BACKENDS: Final[dict[str, _Backend]] = {
-    "cuda": _Backend("nvcc", "CUDACXX", "build-cuda", "a CUDA toolkit", _nvcc, lambda _: "nvcc"),
+    "cuda": _Backend(
+        "nvcc",
+        "CUDACXX",
+        "build-cuda",
+        "install a CUDA toolkit, or name an nvcc",
+        _nvcc,
+        lambda _: "nvcc",
+    ),
     "hip": _Backend(
         "a clang for AMD GPUs",
         "HIPCXX",
         "build-hip",
-        "ROCm",
+        "name the hipcc or clang of a ROCm",
         _hip,
         lambda name: next((k for k in ("zig", "hipcc") if name.startswith(k)), "clang"),
     ),
@@ -120,6 +121,6 @@ def _missing(plan: Plan, backend: str, row: _Backend) -> str:
     return (
         f"{plan.manifest.path}: targets.{backend}: {counted(rows, 'variant')} for "
         f"{', '.join(wanted)} need {row.name}, and there is none: python -m pip install "
-        f'"tack-aot[{row.extra}]", or install {row.others}, or name one in the environment '
-        f"variable {row.variable}{leave}"
+        f'"tack-aot[{row.extra}]", or {row.others} in the environment variable '
+        f"{row.variable}{leave}"
     )

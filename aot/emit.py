@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from tack.aot.inputs import tack_version
-from tack.aot.plan import Plan, Unit
+from tack.aot.plan import KernelPlan, Plan, Unit
 from tack.aot.units import artifact_path
 from tack.compile import assemble
 from tack.model.abi import ABI
-from tack.model.bundle import Artifact, Bundle, KernelEntry, VariantEntry
+from tack.model.bundle import Artifact, Bundle, KernelEntry, VariantEntry, grouped
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
@@ -99,12 +99,18 @@ def record(plan: Plan) -> Bundle:
                 parameters=kernel.definition.parameters,
                 modules=kernel.definition.fingerprint().modules,
                 captured=kernel.definition.fingerprint().captured,
-                variants=tuple(_entry(unit, s) for unit in kernel.units for s in unit.sources),
+                variants=_variants(kernel),
             )
             for kernel in sorted(plan.kernels, key=lambda kernel: kernel.name)
         ),
         skipped=plan.skipped,
     )
+
+
+def _variants(kernel: KernelPlan) -> tuple[VariantEntry, ...]:
+    """The variants of a kernel in the order in which a bundle reads back."""
+    entries = (_entry(unit, source) for unit in kernel.units for source in unit.sources)
+    return tuple(entry for group in grouped(entries) for entry in group)
 
 
 def _entry(unit: Unit, source: Source) -> VariantEntry:

@@ -116,8 +116,8 @@ class Package:
                 )
                 entry["variants"].append(
                     {
+                        "targets": {f"cpu:{level}": []},
                         "signature": signature,
-                        "target": f"cpu:{level}",
                         "options": {"fp": "strict"},
                         "source_key": source.source_key,
                         "launch": {

@@ -238,17 +238,17 @@ def test_a_name_that_is_no_program_is_refused(tmp_path: Path) -> None:
             (
                 "targets.cuda: 9 variants for sm_80, sm_90a, compute_90 need nvcc, and there is "
                 'none: python -m pip install "tack-aot[build-cuda]", or install a CUDA toolkit, or '
-                "name one in the environment variable CUDACXX, or leave cuda out with TARGETS cpu "
-                "hip metal"
+                "name an nvcc in the environment variable CUDACXX, or leave cuda out with TARGETS "
+                "cpu hip metal"
             ),
         ),
         (
             "hip",
             (
                 "targets.hip: 6 variants for gfx90a, gfx942 need a clang for AMD GPUs, and there "
-                'is none: python -m pip install "tack-aot[build-hip]", or install ROCm, or name '
-                "one in the environment variable HIPCXX, or leave hip out with TARGETS cpu cuda "
-                "metal"
+                'is none: python -m pip install "tack-aot[build-hip]", or name the hipcc or clang '
+                "of a ROCm in the environment variable HIPCXX, or leave hip out with TARGETS cpu "
+                "cuda metal"
             ),
         ),
     ],
@@ -287,8 +287,9 @@ def test_compilers_of_python_packages_come_first(
         assert found is not None
         assert (found.kind, found.program) == ("nvcc", str(tmp_path / place))
     script(tmp_path / "bin" / "hipcc", "")
-    for named, kind in (("", "hipcc"), (str(script(tmp_path / "zig", "")), "zig")):
-        found = find_compiler("hip", named)
+    assert find_compiler("hip") is None
+    for name, kind in (("hipcc", "hipcc"), ("zig-0.14", "zig"), ("amdclang++", "clang")):
+        found = find_compiler("hip", str(script(tmp_path / name, "")))
         assert found is not None
         assert found.kind == kind
 

@@ -7,12 +7,12 @@ missing, of the wrong type or of another schema is a `BundleError` that names th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from tack.model.errors import BundleError
 from tack.model.launch import Launch
-from tack.model.record import Record
+from tack.model.record import Record, replace
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Options
@@ -29,6 +29,7 @@ __all__ = [
     "Skipped",
     "VariantEntry",
     "document",
+    "grouped",
 ]
 
 BUNDLE_SCHEMA: Final = 1
@@ -206,11 +207,35 @@ def _dump(value: Any) -> Any:
         return [_dump(item) for item in value]
     if isinstance(value, Mapping):
         return dict(sorted(value.items()))
+    if isinstance(value, KernelEntry):
+        fields = {name: _dump(getattr(value, name)) for name in value.field_names}
+        return fields | {"variants": [_dump_group(group) for group in grouped(value.variants)]}
     if isinstance(value, Record):
         # What a class gives a default is left out where it has it.
         fields = {name: getattr(value, name) for name in value.field_names}
         return {n: _dump(v) for n, v in fields.items() if v != getattr(type(value), n, ...)}
     return value
+
+
+def grouped(variants: Iterable[VariantEntry]) -> list[list[VariantEntry]]:
+    """Variants that differ in nothing but their target, and what they take there, together.
+
+    The manifest has one row for them: most architectures of a backend share all else.
+    """
+    groups: dict[tuple[Any, ...], list[VariantEntry]] = {}
+    for variant in variants:
+        shared = (getattr(variant, n) for n in variant.field_names if n not in _OF_TARGET)
+        groups.setdefault(tuple(shared), []).append(variant)
+    return list(groups.values())
+
+
+_OF_TARGET: Final = ("target", "resources")
+
+
+def _dump_group(group: Sequence[VariantEntry]) -> dict[str, Any]:
+    row = _dump(group[0])
+    targets = {str(variant.target): _dump(variant.resources) for variant in group}
+    return {"targets": targets} | {n: value for n, value in row.items() if n not in _OF_TARGET}
 
 
 _T = TypeVar("_T")
@@ -285,24 +310,30 @@ class _Reader:
             parameters=self.strings(row, "parameters"),
             modules=self.strings(row, "modules"),
             captured=self.rows(row, "captured", self.capture),
-            variants=self.rows(row, "variants", self.variant),
+            variants=tuple(v for group in self.rows(row, "variants", self.group) for v in group),
         )
 
     def capture(self, row: Mapping[str, Any]) -> Captured:
         return Captured(self.text(row, "scope"), self.text(row, "name"), self.text(row, "value"))
 
-    def variant(self, row: Mapping[str, Any]) -> VariantEntry:
-        return VariantEntry(
+    def group(self, row: Mapping[str, Any]) -> list[VariantEntry]:
+        targets = self.table(row.get("targets"), "'targets'")
+        parsed = [self.parsed(Target.parse, text) for text in targets]
+        resources = [self.rows(targets, text, self.taken) for text in targets]
+        if not parsed:
+            raise self.fail("a variant has no target")
+        first = VariantEntry(
             signature=self.parsed(Signature.parse, self.text(row, "signature")),
-            target=self.parsed(Target.parse, self.text(row, "target")),
+            target=parsed[0],
             options=self.parsed(Options.from_json, self.table(row.get("options"), "'options'")),
             source_key=self.text(row, "source_key"),
             launch=Launch.from_json(row.get("launch"), self.place),
             modules=self.strings(row, "modules") if "modules" in row else (),
             captured=self.rows(row, "captured", self.capture) if "captured" in row else (),
             unit=self.text(row, "unit") if "unit" in row else "",
-            resources=self.rows(row, "resources", self.taken) if "resources" in row else (),
         )
+        rows = zip(parsed, resources, strict=True)
+        return [replace(first, target=target, resources=taken) for target, taken in rows]
 
     def taken(self, row: Mapping[str, Any]) -> Resources:
         numbers = [name for name in Resources.field_names if name != "symbol"]

@@ -85,24 +85,24 @@ def _for_cpus(data: dict[str, Any], kernel: str) -> tuple[dict[str, Any], tuple[
     own: list[Any] = []
     elsewhere: dict[str, None] = {}
     for row in rows:
-        if not isinstance(row, dict):
+        if isinstance(row, dict) and row.get("name") != kernel:
+            continue
+        variants = row.get("variants") if isinstance(row, dict) else None
+        if isinstance(variants, list):
+            gpus = [_gpu_targets(variant) for variant in variants]
+            elsewhere |= dict.fromkeys(target for targets in gpus for target in targets)
+            kept = [v for v, gpu in zip(variants, gpus, strict=True) if not gpu]
+            own.append(row | {"variants": kept})
+        else:
             own.append(row)
-        elif row.get("name") == kernel:
-            variants = row.get("variants")
-            if isinstance(variants, list):
-                gpus = [_gpu_target(variant) for variant in variants]
-                elsewhere |= {target: None for target in gpus if target is not None}
-                kept = [v for v, gpu in zip(variants, gpus, strict=True) if gpu is None]
-                own.append(row | {"variants": kept})
-            else:
-                own.append(row)
     return data | {"kernels": own, "skipped": []}, tuple(elsewhere)
 
 
-def _gpu_target(variant: object) -> str | None:
-    """The target of a row for a GPU; None for any other row."""
-    target = variant.get("target") if isinstance(variant, dict) else None
-    return target if isinstance(target, str) and target.partition(":")[0] in GPUS else None
+def _gpu_targets(variant: object) -> tuple[str, ...]:
+    """The targets of a row for GPUs, which is for nothing else; none of any other row."""
+    targets = variant.get("targets") if isinstance(variant, dict) else None
+    names = tuple(targets) if isinstance(targets, dict) else ()
+    return names if all(name.partition(":")[0] in GPUS for name in names) else ()
 
 
 def _bundle(data: dict[str, Any], package: str, place: str) -> Bundle:
