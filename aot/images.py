@@ -115,7 +115,7 @@ def read_image(target: Target, place: str, content: bytes) -> ImageFacts:
     return facts
 
 
-_KERNEL: Final = re.compile(r"\bkernel\s+void\s+(\w+)\s*\(")
+_KERNEL: Final = re.compile(r"(?:\bkernel|\[\[\s*kernel\s*\]\])\s+void\s+(\w+)\s*\(")
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
