@@ -28,7 +28,7 @@ PROGRAMS    := examples/imagekit/src/imagekit $(wildcard examples/imagekit/*.py 
 # A group of its own: mypy takes one demo.py at a time.
 PROGRAMS_2  := examples/gallery/src/gallery $(wildcard examples/gallery/*.py)
 C_FILES     := $(wildcard bindings/*.cpp bindings/*.h templates/c/*.h benchmarks/*.c tests/*.c \
-	tests/gpu_headers/*/*.h tests/gpu_headers/*/*/*.h)
+	tests/gpu_headers/*/*.h tests/gpu_headers/*/*/*.h templates/hip/include/*/*.h)
 
 # What looks at the installed tree runs elsewhere: in the checkout it would find tack without
 # tack.aot, which is a folder of its own there.
@@ -47,7 +47,8 @@ help:
 	@echo 'make demo     build tack and examples/imagekit into wheels and run them without a compiler'
 	@echo 'make gallery  build examples/gallery into a wheel and run its programs beside NumPy'
 	@echo 'make test     run all tests against an installed tack'
-	@echo 'make devices  install compilers for GPUs, without which make test skips what needs them'
+	@echo 'make devices  install compilers for GPUs, without which make test skips what needs them,'
+	@echo '              and make demo builds for CPUs and Metal'
 	@echo 'make lint     run ruff, mypy, import-linter and clang-format'
 	@echo 'make bench    time calls, starts and code generation (CPU)'
 	@echo 'make clean    remove .venv and build'
@@ -78,7 +79,7 @@ $(VENV)/tack.stamp: build/tack.stamp .ci/constraints.txt
 	$(PIP) install --constraint .ci/constraints.txt "$$(echo $(DIST)/tack_aot-*.whl)[build,test,lint]"
 	@touch $@
 
-# Compilers for GPUs, which the tests of their text need: some 900 MB.
+# Compilers for GPUs, which the tests of their text and images for GPUs need: some 900 MB.
 devices: $(VENV)/tack.stamp
 	$(PIP) install "$$(echo $(DIST)/tack_aot-*.whl)[devices]"
 
@@ -91,9 +92,16 @@ $(VENV)/bench.stamp: $(VENV)/tack.stamp
 build/imagekit.sha256: FORCE
 	@$(call digests,examples/imagekit)
 
-build/imagekit.stamp: build/imagekit.sha256 $(VENV)/tack.stamp
+# The backends that can be built for here: those whose compilers are installed.
+build/imagekit.targets: $(VENV)/tack.stamp FORCE
+	@$(VENV)/bin/tack-aot doctor --backends >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+build/imagekit.stamp: build/imagekit.sha256 build/imagekit.targets $(VENV)/tack.stamp
+	@echo "imagekit is built for: $$(cat build/imagekit.targets) (make devices installs compilers for GPUs)"
 	rm -f $(DIST)/imagekit-*.whl
-	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) examples/imagekit
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) \
+		-Ccmake.define.IMAGEKIT_TARGETS="$$(tr ' ' ';' <build/imagekit.targets)" examples/imagekit
 	@touch $@
 
 # scikit-image is there for its photographs only: it is never imported and its requirements stay out.

@@ -1,7 +1,8 @@
-"""The bundle step: a record and compiled libraries in, ``manifest.json`` out.
+"""The bundle step: a record, compiled libraries and images in; packs and ``manifest.json`` out.
 
 What a library is, its own bytes say: its machine, the CPU level of its instructions, the symbols
-that it exports and the libraries that it needs. Whatever does not fit fails the build.
+that it exports and the libraries that it needs; likewise those of an image (`tack.aot.images`).
+Whatever does not fit fails the build.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tack.aot.elf import Library, read_library
+from tack.aot.elf import Library, parse_library
 from tack.aot.emit import dump, write_if_changed
+from tack.aot.images import Checked, check_pack, write_packs
 from tack.aot.levels import check_level
-from tack.model.bundle import Artifact, Bundle
+from tack.model.bundle import Artifact, Bundle, KernelEntry, Resources, VariantEntry
 from tack.model.errors import BundleError, ToolchainError
 from tack.model.record import replace
+from tack.model.targets import Target
 
 __all__ = ["make_bundle", "read_bundle", "write_bundle"]
 
@@ -26,20 +29,58 @@ _SYSTEM: Final = re.compile(r"lib[cm]\.(so\.\d+|musl-\w+\.so\.\d+)")
 
 
 def write_bundle(record: Path, toolchain: Mapping[str, str], manifest: Path) -> Bundle:
-    """Makes the bundle of the libraries beside ``manifest`` and writes it there."""
-    bundle = make_bundle(read_bundle(record), toolchain, manifest.parent)
+    """Makes the bundle of the libraries beside ``manifest`` and writes it there.
+
+    Images are taken from the folder of ``record`` and packed first.
+    """
+    read = read_bundle(record)
+    write_packs(read, record.parent, manifest.parent)
+    bundle = make_bundle(read, toolchain, manifest.parent)
     write_if_changed(manifest, dump(bundle.to_json()))
     return bundle
 
 
 def make_bundle(record: Bundle, toolchain: Mapping[str, str], folder: Path) -> Bundle:
-    """The bundle of the libraries in ``folder``, which were compiled from what ``record`` tells.
+    """The bundle of the artifacts in ``folder``, which were compiled from what ``record`` tells.
 
-    `ToolchainError` for a library that is missing, of another machine, above its level, without
-    one of its symbols, or in need of a library that nobody declared.
+    `ToolchainError` for one that is missing, of another machine or architecture, above its level,
+    without one of its symbols, or in need of a library that nobody declared.
     """
-    artifacts = tuple(_read_back(record, artifact, folder) for artifact in record.artifacts)
-    return replace(record, artifacts=artifacts, toolchain=dict(sorted(toolchain.items())))
+    artifacts: list[Artifact] = []
+    resources: dict[Target, Mapping[str, Resources]] = {}
+    for artifact in record.artifacts:
+        path = folder / artifact.path
+        content = _content(path)
+        check = _check_library if artifact.target.backend == "cpu" else check_pack
+        needs, resources[artifact.target] = check(record, artifact, path, content)
+        digest = hashlib.sha256(content).hexdigest()
+        artifacts.append(replace(artifact, sha256=digest, size=len(content), needs=needs))
+    return replace(
+        record,
+        artifacts=tuple(artifacts),
+        toolchain=dict(sorted(toolchain.items())),
+        kernels=tuple(_taking(kernel, resources) for kernel in record.kernels),
+    )
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ToolchainError(f"{path}: it cannot be read: {error.strerror}") from None
+
+
+def _taking(
+    kernel: KernelEntry, resources: Mapping[Target, Mapping[str, Resources]]
+) -> KernelEntry:
+    """``kernel`` with what the entry points of its variants take, as far as it is known."""
+
+    def taken(variant: VariantEntry) -> tuple[Resources, ...]:
+        known = resources[variant.target]
+        found = (known.get(symbol, Resources(symbol)) for _, symbol in variant.launch.entries)
+        return tuple(each for each in found if each != Resources(each.symbol))
+
+    return replace(kernel, variants=tuple(replace(v, resources=taken(v)) for v in kernel.variants))
 
 
 def read_bundle(path: Path) -> Bundle:
@@ -51,16 +92,13 @@ def read_bundle(path: Path) -> Bundle:
     return Bundle.read(content, str(path))
 
 
-def _read_back(record: Bundle, artifact: Artifact, folder: Path) -> Artifact:
-    """``artifact`` with what the bytes of its library say."""
-    library = read_library(folder / artifact.path)
+def _check_library(record: Bundle, artifact: Artifact, path: Path, content: bytes) -> Checked:
+    """The least CPU level that the bytes of a library need."""
+    library = parse_library(path, content)
     level = check_level(library, artifact.target.arch)
     _check_symbols(library, _symbols(record, artifact))
     _check_loading(library)
-    content = library.path.read_bytes()
-    return replace(
-        artifact, sha256=hashlib.sha256(content).hexdigest(), size=len(content), level=level
-    )
+    return level, {}
 
 
 def _symbols(record: Bundle, artifact: Artifact) -> dict[str, str]:

@@ -16,20 +16,22 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
+from tack.aot.compilers import find_compiler, named_compiler
 from tack.aot.tools import find_tool
 from tack.model.abi import ABI
+from tack.model.errors import ToolchainError
 from tack.model.targets import CPU_LEVELS, Target, cpu_family
 from tack.render.c_flags import COMPILE_FLAGS, target_flags
 
-__all__ = ["Check", "diagnose"]
+__all__ = ["Check", "buildable_backends", "diagnose"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """What was looked at, whether it is as it has to be, and what was found or what to do.
 
-    ``purpose`` is what is not possible without it: ``"run"`` kernels, ``"build"``
-    them, or compile at a call (``"jit"``), which nobody has to.
+    ``purpose`` is what is not possible without it: ``"run"`` kernels, ``"build"`` them, build
+    them for a GPU (``"build cuda"``) or compile at a call (``"jit"``), which nobody has to.
     """
 
     name: str
@@ -41,6 +43,24 @@ class Check:
 def diagnose() -> tuple[Check, ...]:
     """Every check, in the order in which one needs another."""
     return tuple(check for checks in _CHECKS for check in checks())
+
+
+def buildable_backends() -> tuple[str, ...]:
+    """The backends whose compilers are found here; Metal, which is shipped as text, needs none."""
+    found = {
+        "cpu": all(check.passed for check in _compiler()),
+        "cuda": _has_compiler("cuda"),
+        "hip": _has_compiler("hip"),
+        "metal": True,
+    }
+    return tuple(backend for backend, have in found.items() if have)
+
+
+def _has_compiler(backend: str) -> bool:
+    try:
+        return find_compiler(backend, named_compiler(backend)) is not None
+    except ToolchainError:
+        return False
 
 
 def _python() -> Iterator[Check]:
@@ -110,6 +130,19 @@ def _refuses(compiler: Path, flags: list[str]) -> str:
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it fails"])[0]
 
 
+def _gpu_compilers() -> Iterator[Check]:
+    """Nobody has to have them: only packages with such targets."""
+    for backend, extra in (("cuda", "build-cuda"), ("hip", "build-hip")):
+        name = f"compiler for {backend}"
+        try:
+            compiler = find_compiler(backend, named_compiler(backend))
+        except ToolchainError as error:
+            yield Check(name, "build", False, str(error))
+            continue
+        found = "" if compiler is None else compiler.program
+        yield Check(name, f"build {backend}", True, found or f'none: "tack-aot[{extra}]"')
+
+
 def _cmake() -> Iterator[Check]:
     path = find_tool("cmake")
     found = _output([str(path), "--version"]) if path else ""
@@ -147,6 +180,7 @@ _CHECKS: Final[tuple[Callable[[], Iterator[Check]], ...]] = (
     _core,
     _modules,
     _compiler,
+    _gpu_compilers,
     _cmake,
     _ninja,
     _folders,

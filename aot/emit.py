@@ -14,27 +14,38 @@ from pathlib import Path
 from typing import Any, Final
 
 from tack.aot.inputs import tack_version
-from tack.aot.plan import Plan
-from tack.aot.units import library_path
+from tack.aot.plan import KernelPlan, Plan, Unit
+from tack.aot.units import artifact_path
 from tack.compile import assemble
 from tack.model.abi import ABI
-from tack.model.bundle import Artifact, Bundle, KernelEntry, VariantEntry
+from tack.model.bundle import Artifact, Bundle, KernelEntry, VariantEntry, grouped
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
 __all__ = [
     "HEADER",
+    "INCLUDE",
     "Emitted",
     "depfile",
     "dump",
     "emit_units",
+    "headers",
     "record",
     "unit_texts",
     "write_if_changed",
 ]
 
 HEADER: Final = "tack_abi.h"
-"""The header that every unit includes; it is written beside them."""
+"""The header that every unit for a CPU includes; it is written beside them."""
+
+INCLUDE: Final = "include"
+"""The folder beside the units of headers that are found where a compiler has none of its own."""
+
+_HEADERS: Final = {
+    "cpu": {HEADER: f"c/{HEADER}"},
+    "hip": {f"{INCLUDE}/hip/hip_runtime.h": "hip/include/hip/hip_runtime.h"},
+}
+"""Backend -> the headers that its units include, and where they lie among the templates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +57,25 @@ class Emitted:
 
 
 def unit_texts(plan: Plan) -> dict[str, str]:
-    """The files of ``plan``: path -> text, the header that units for a CPU include first."""
-    texts: dict[str, str] = {}
-    if any(unit.target.backend == "cpu" for unit in plan.units):
-        texts[HEADER] = files("tack.templates").joinpath("c", HEADER).read_text(encoding="utf-8")
+    """The files of ``plan``: path -> text, the headers that units include first."""
+    templates = files("tack.templates")
+    texts = {
+        path: templates.joinpath(*place.split("/")).read_text(encoding="utf-8")
+        for path, place in headers(plan).items()
+    }
     for unit in plan.units:
         texts[unit.path] = assemble(unit.path, unit.sources, renderer_for(unit.target))
     return texts
 
 
+def headers(plan: Plan) -> dict[str, str]:
+    """The headers that the units of ``plan`` include: path -> place among the templates."""
+    backends = dict.fromkeys(unit.target.backend for unit in plan.units)
+    return {path: place for b in backends for path, place in _HEADERS.get(b, {}).items()}
+
+
 def emit_units(plan: Plan, folder: Path) -> Emitted:
-    """Writes every unit of ``plan`` below ``folder``, and the header that they include."""
+    """Writes every unit of ``plan`` below ``folder``, and the headers that they include."""
     texts = unit_texts(plan)
     changed = tuple(path for path, text in texts.items() if write_if_changed(folder / path, text))
     return Emitted(tuple(texts), changed)
@@ -71,7 +90,7 @@ def record(plan: Plan) -> Bundle:
         toolchain={},
         modules=plan.modules,
         artifacts=tuple(
-            Artifact(target, library_path(target), sha256="", size=0, level="")
+            Artifact(target, artifact_path(target), sha256="", size=0, needs="")
             for target in plan.targets
         ),
         kernels=tuple(
@@ -80,7 +99,7 @@ def record(plan: Plan) -> Bundle:
                 parameters=kernel.definition.parameters,
                 modules=kernel.definition.fingerprint().modules,
                 captured=kernel.definition.fingerprint().captured,
-                variants=tuple(_entry(s) for unit in kernel.units for s in unit.sources),
+                variants=_variants(kernel),
             )
             for kernel in sorted(plan.kernels, key=lambda kernel: kernel.name)
         ),
@@ -88,7 +107,13 @@ def record(plan: Plan) -> Bundle:
     )
 
 
-def _entry(source: Source) -> VariantEntry:
+def _variants(kernel: KernelPlan) -> tuple[VariantEntry, ...]:
+    """The variants of a kernel in the order in which a bundle reads back."""
+    entries = (_entry(unit, source) for unit in kernel.units for source in unit.sources)
+    return tuple(entry for group in grouped(entries) for entry in group)
+
+
+def _entry(unit: Unit, source: Source) -> VariantEntry:
     variant = source.variant
     return VariantEntry(
         variant.signature,
@@ -98,6 +123,7 @@ def _entry(source: Source) -> VariantEntry:
         source.launch,
         source.modules,
         source.captured,
+        unit="" if unit.target.backend == "cpu" else unit.name,
     )
 
 

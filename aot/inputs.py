@@ -21,17 +21,32 @@ _GENERATOR: Final = (
     "tack.templates",
 )
 _BUILD: Final = (
+    "tack.aot.cmake_plan",
+    "tack.aot.compilers",
     "tack.aot.emit",
     "tack.aot.enumerate",
+    "tack.aot.form",
     "tack.aot.inputs",
     "tack.aot.instances",
+    "tack.aot.jobs",
     "tack.aot.manifest",
     "tack.aot.plan",
     "tack.aot.rows",
     "tack.aot.source_tree",
     "tack.aot.units",
+    "tack.aot.wanted",
 )
-_CHECKER: Final = ("tack.aot.bundle", "tack.aot.elf", "tack.aot.levels", "tack.model")
+_CHECKER: Final = (
+    "tack.aot.amdgpu_image",
+    "tack.aot.bundle",
+    "tack.aot.cuda_image",
+    "tack.aot.elf",
+    "tack.aot.image_facts",
+    "tack.aot.images",
+    "tack.aot.levels",
+    "tack.aot.units",
+    "tack.model",
+)
 
 
 def generator_files() -> tuple[Path, ...]:

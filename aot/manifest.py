@@ -15,9 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tack.aot.form import (
+    EXAMPLES,
+    MANIFEST_SCHEMA,
+    check_keys,
+    is_kind,
+    need,
+    refuse,
+    show,
+)
+from tack.aot.wanted import wanted_targets
 from tack.model.errors import ManifestError
-from tack.model.spelling import advice
-from tack.model.targets import CPU_LEVELS, Target
+from tack.model.targets import Target
 
 __all__ = [
     "MANIFEST_NAME",
@@ -29,55 +38,6 @@ __all__ = [
 ]
 
 MANIFEST_NAME: Final = "tack-aot.toml"
-MANIFEST_SCHEMA: Final = 1
-
-_KEYS: Final[dict[str, dict[str, str]]] = {
-    "": {
-        "schema": "an integer",
-        "package": "a text",
-        "targets": "a table",
-        "kernel": "a list of tables",
-        "build": "a table",
-    },
-    "targets": {"cpu": "a list of texts"},
-    "kernel": {
-        "name": "a text",
-        "signatures": "a list of texts",
-        "instances": "a list of texts",
-        "where": "a table",
-    },
-    "build": {"source": "a text", "package_init": "a boolean"},
-}
-"""Table -> its keys and the type of each."""
-
-_LATER: Final[dict[str, dict[str, str]]] = {
-    "": {"operator": "operators", "budget": "size budgets", "providers": "provider wheels"},
-    "targets": {
-        "cuda": "CUDA targets",
-        "hip": "HIP targets",
-        "metal": "Metal targets",
-        "opencl": "OpenCL targets",
-    },
-    "kernel": {},
-    "build": {},
-}
-"""Keys that the manifest's full form has and this tack does not read yet."""
-
-_EXAMPLES: Final[dict[str, str]] = {
-    "schema": f"schema = {MANIFEST_SCHEMA}",
-    "package": 'package = "mykernels"',
-    "targets": '[targets] with cpu = ["x86-64-v2", "x86-64-v3"]',
-    "kernel": '[[kernel]] with name = "mykernels.kernels:saxpy" and signatures = [...]',
-    "build": '[build] with source = "src"',
-    "targets.cpu": 'cpu = ["x86-64-v2", "x86-64-v3"]',
-    "kernel.name": 'name = "mykernels.kernels:saxpy"',
-    "kernel.signatures": 'signatures = ["f32, f32[:], f32[:]"]',
-    "kernel.instances": 'instances = ["mykernels.cells:prebuilt"]',
-    "kernel.where": 'where.T = ["f32", "f64"]',
-    "build.source": 'source = "src"',
-    "build.package_init": "package_init = false",
-}
-"""Key -> what to write for it."""
 
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -136,7 +96,12 @@ class Manifest:
 
     def refuse(self, place: str, message: str) -> ManifestError:
         """The error that refuses what stands at ``place``, for the caller to raise."""
-        return _refuse(self.path, place, message)
+        return refuse(self.path, place, message)
+
+    @property
+    def gpu_targets(self) -> tuple[Target, ...]:
+        """The targets that are no CPU's."""
+        return tuple(target for target in self.targets if target.backend != "cpu")
 
     @property
     def source(self) -> Path:
@@ -160,33 +125,33 @@ class Manifest:
         raise self.refuse(
             place,
             f"there is no package {self.package!r} (looked for {looked}); write "
-            f"{_EXAMPLES['build']}, the folder that holds it",
+            f"{EXAMPLES['build']}, the folder that holds it",
         )
 
 
 def read_manifest(path: Path) -> Manifest:
     """The manifest at ``path``; `ManifestError` for whatever is wrong with it."""
     data = _load(path)
-    _check_keys(path, data, "", "")
-    if _need(path, data, "", "", "schema") != MANIFEST_SCHEMA:
-        raise _refuse(
+    check_keys(path, data, "", "")
+    if need(path, data, "", "", "schema") != MANIFEST_SCHEMA:
+        raise refuse(
             path,
             "schema",
-            f"schema {data['schema']} is not one that this tack reads; write {_EXAMPLES['schema']}",
+            f"schema {data['schema']} is not one that this tack reads; write {EXAMPLES['schema']}",
         )
-    package = _need(path, data, "", "", "package")
+    package = need(path, data, "", "", "package")
     if not _is_dotted(package):
-        raise _refuse(path, "package", f"{package!r} is no package; write {_EXAMPLES['package']}")
-    targets = _targets(path, _need(path, data, "", "", "targets"))
-    rows = _need(path, data, "", "", "kernel")
+        raise refuse(path, "package", f"{package!r} is no package; write {EXAMPLES['package']}")
+    targets = wanted_targets(path, need(path, data, "", "", "targets"))
+    rows = need(path, data, "", "", "kernel")
     if not rows:
-        raise _refuse(path, "kernel", f"no kernel is listed; write {_EXAMPLES['kernel']}")
+        raise refuse(path, "kernel", f"no kernel is listed; write {EXAMPLES['kernel']}")
     kernels = tuple(_kernel(path, package, f"kernel[{k}]", row) for k, row in enumerate(rows))
     seen: dict[str, ListedKernel] = {}
     for kernel in kernels:
         first = seen.setdefault(kernel.name, kernel)
         if first is not kernel:
-            raise _refuse(
+            raise refuse(
                 path,
                 f"{kernel.place}.name",
                 f"{kernel.name!r} is listed by {first.place} too; put both lists of signatures "
@@ -212,99 +177,22 @@ def _load(path: Path) -> dict[str, Any]:
         raise ManifestError(f"{path}: this is not TOML: {error}") from None
 
 
-def _refuse(path: Path, place: str, message: str) -> ManifestError:
-    return ManifestError(f"{path}: {place}: {message}" if place else f"{path}: {message}")
-
-
-def _join(place: str, key: str) -> str:
-    return f"{place}.{key}" if place else key
-
-
-def _check_keys(path: Path, data: Mapping[str, Any], table: str, place: str) -> None:
-    """Every key of ``data`` is one of ``table`` and of its type."""
-    known = _KEYS[table]
-    for key, value in data.items():
-        if key in _LATER[table]:
-            raise _refuse(
-                path,
-                _join(place, key),
-                f"{_LATER[table][key]} are not built yet in this version of tack; remove it",
-            )
-        if key not in known:
-            raise _refuse(path, place, f"unknown key {key!r}; {advice(key, known)}")
-        if not _is(value, known[key]):
-            example = _EXAMPLES[_join(table, key)]
-            raise _refuse(
-                path,
-                _join(place, key),
-                f"{_show(value)} is not {known[key]}; write {example}",
-            )
-
-
-def _need(path: Path, data: Mapping[str, Any], table: str, place: str, key: str) -> Any:
-    if key not in data:
-        raise _refuse(path, place, f"{key!r} is missing; write {_EXAMPLES[_join(table, key)]}")
-    return data[key]
-
-
-def _is(value: object, kind: str) -> bool:
-    match kind:
-        case "an integer":
-            return type(value) is int
-        case "a boolean":
-            return isinstance(value, bool)
-        case "a text":
-            return isinstance(value, str)
-        case "a table":
-            return isinstance(value, dict)
-        case "a list of texts":
-            return isinstance(value, list) and all(isinstance(item, str) for item in value)
-        case _:
-            return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-
-
-def _show(value: object) -> str:
-    """A value as a user wrote it, near enough."""
-    if isinstance(value, dict):
-        return "a table"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value)
-
-
 def _is_dotted(name: str) -> bool:
     return bool(_DOTTED.fullmatch(name)) and not any(map(keyword.iskeyword, name.split(".")))
 
 
-def _targets(path: Path, data: Mapping[str, Any]) -> tuple[Target, ...]:
-    _check_keys(path, data, "targets", "targets")
-    names = _need(path, data, "targets", "targets", "cpu")
-    if not names:
-        raise _refuse(path, "targets.cpu", f"no level is listed; write {_EXAMPLES['targets.cpu']}")
-    targets: list[Target] = []
-    for index, name in enumerate(names):
-        place = f"targets.cpu[{index}]"
-        if name not in CPU_LEVELS:
-            raise _refuse(path, place, f"unknown CPU level {name!r}; {advice(name, CPU_LEVELS)}")
-        target = Target("cpu", name)
-        if target in targets:
-            raise _refuse(path, place, f"{name!r} is listed twice; remove one")
-        targets.append(target)
-    return tuple(targets)
-
-
 def _kernel(path: Path, package: str, place: str, data: Mapping[str, Any]) -> ListedKernel:
-    _check_keys(path, data, "kernel", place)
-    name = _need(path, data, "kernel", place, "name")
+    check_keys(path, data, "kernel", place)
+    name = need(path, data, "kernel", place, "name")
     module, colon, qualname = name.partition(":")
     if not (colon and _is_dotted(module) and _is_dotted(qualname)):
-        raise _refuse(
+        raise refuse(
             path,
             f"{place}.name",
             f"{name!r} is not module:kernel; write {_nearest_name(name, package)}",
         )
     if module != package and not module.startswith(f"{package}."):
-        raise _refuse(
+        raise refuse(
             path,
             f"{place}.name",
             f"{name!r} is outside the package {package!r}, whose wheel would carry it; list "
@@ -315,12 +203,12 @@ def _kernel(path: Path, package: str, place: str, data: Mapping[str, Any]) -> Li
         _check_instance(path, package, f"{place}.instances[{index}]", text)
     signatures = data.get("signatures", ()) if instances else None
     if signatures is None:
-        signatures = _need(path, data, "kernel", place, "signatures")
+        signatures = need(path, data, "kernel", place, "signatures")
     if not signatures and not instances:
-        raise _refuse(
+        raise refuse(
             path,
             f"{place}.signatures",
-            f"no variant of {name!r} would be built; write {_EXAMPLES['kernel.signatures']}",
+            f"no variant of {name!r} would be built; write {EXAMPLES['kernel.signatures']}",
         )
     where = _where(path, f"{place}.where", data.get("where", {}))
     return ListedKernel(place, name, tuple(signatures), where, instances)
@@ -330,7 +218,7 @@ def _check_instance(path: Path, package: str, place: str, text: str) -> None:
     module, colon, qualname = text.partition(":")
     inside = module == package or module.startswith(f"{package}.")
     if not (colon and inside and _is_dotted(module) and _is_dotted(qualname)):
-        raise _refuse(
+        raise refuse(
             path,
             place,
             f"{text!r} is no module:function of the package {package!r}; write "
@@ -351,13 +239,13 @@ def _where(path: Path, place: str, data: Mapping[str, Any]) -> Where:
     for name, values in data.items():
         here = f"{place}.{name}"
         if not name.isidentifier() or name in _reserved():
-            raise _refuse(path, here, f"{name!r} cannot stand for a type; write a name such as T")
-        if not _is(values, "a list of texts"):
-            raise _refuse(
-                path, here, f'{_show(values)} is not a list of texts; write {name} = ["f32", "f64"]'
+            raise refuse(path, here, f"{name!r} cannot stand for a type; write a name such as T")
+        if not is_kind(values, "a list of texts"):
+            raise refuse(
+                path, here, f'{show(values)} is not a list of texts; write {name} = ["f32", "f64"]'
             )
         if not values:
-            raise _refuse(path, here, f'no value is listed; write {name} = ["f32", "f64"]')
+            raise refuse(path, here, f'no value is listed; write {name} = ["f32", "f64"]')
         names.append((name, tuple(values)))
     return tuple(names)
 
@@ -370,12 +258,12 @@ def _reserved() -> Mapping[str, object]:
 
 
 def _build(path: Path, data: Mapping[str, Any]) -> BuildSettings:
-    _check_keys(path, data, "build", "build")
+    check_keys(path, data, "build", "build")
     source = data.get("source")
     if source is not None and (Path(source).is_absolute() or not source):
-        raise _refuse(
+        raise refuse(
             path,
             "build.source",
-            f"{source!r} is no folder relative to the manifest; write {_EXAMPLES['build.source']}",
+            f"{source!r} is no folder relative to the manifest; write {EXAMPLES['build.source']}",
         )
     return BuildSettings(source, data.get("package_init", True))

@@ -16,7 +16,7 @@ from tack.aot.enumerate import Instantiation, enumerate_kernels
 from tack.aot.inputs import generator_files
 from tack.aot.manifest import Manifest
 from tack.aot.source_tree import SourceTree, open_source_tree
-from tack.aot.units import chunks, unit_path
+from tack.aot.units import chunks, unit_name, unit_path
 from tack.compile import generate
 from tack.lang.definition import KernelDefinition
 from tack.model.bundle import Skipped
@@ -34,8 +34,12 @@ __all__ = ["KernelPlan", "Plan", "Unit", "make_plan", "open_plan"]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The variants of one file: its path below the folder of rendered files, and their sources."""
+    """The variants of one file: its path below the folder of rendered files, and their sources.
 
+    ``name`` is that of the image that a unit for a GPU becomes.
+    """
+
+    name: str
     path: str
     kernel: str
     target: Target
@@ -59,9 +63,9 @@ class KernelPlan:
 class Plan:
     """What a build of one manifest does.
 
-    ``modules`` maps each module that contributed to a kernel to the SHA-256 of its file.
-    ``inputs`` are the files that the plan depends on: a build whose inputs are the same has the
-    same plan.
+    ``targets`` are those that have a unit. ``modules`` maps each module that contributed to a
+    kernel to the SHA-256 of its file. ``inputs`` are the files that the plan depends on: a build
+    whose inputs are the same has the same plan.
     """
 
     manifest: Manifest
@@ -132,11 +136,12 @@ def _plan(
             )
         kernels.append(KernelPlan(rows[0].kernel, units))
         skipped += without
+    built = {unit.target for kernel in kernels for unit in kernel.units}
     modules = _modules(tree, kernels)
     files = {path for path, _ in modules.values()} | set(tree.files.values())
     return Plan(
         manifest=manifest,
-        targets=targets,
+        targets=tuple(target for target in targets if target in built),
         kernels=tuple(kernels),
         skipped=tuple(skipped),
         modules={name: digest for name, (_, digest) in modules.items()},
@@ -171,7 +176,10 @@ def _plan_kernel(
 def _choose_targets(
     manifest: Manifest, machine: str, backends: Sequence[str] | None
 ) -> tuple[tuple[Target, ...], dict[Target, str]]:
-    """The targets to build for, from the lowest level up, and those to skip with the reason."""
+    """The targets to build for, and those to skip with the reason.
+
+    Levels of CPUs come first, from the lowest up, then GPUs in the order of the manifest.
+    """
     known = {target.backend for target in manifest.targets}
     for backend in backends or ():
         if backend not in known:
@@ -180,20 +188,22 @@ def _choose_targets(
                 f"{advice(backend, sorted(known))}"
             )
     chosen = [t for t in manifest.targets if backends is None or t.backend in backends]
+    levels = [target for target in chosen if target.backend == "cpu"]
     family = cpu_family(machine)
     foreign = {
         target: f"{target.arch} is a level of {target.level.family} and this builds for {machine}"
-        for target in chosen
+        for target in levels
         if target.level.family != family
     }
-    here = [target for target in chosen if target not in foreign]
-    if not here:
+    here = [target for target in levels if target not in foreign]
+    if levels and not here:
         raise manifest.refuse(
             "targets.cpu",
-            f"none of {', '.join(t.arch for t in chosen)} is a level of this machine ({machine}); "
+            f"none of {', '.join(t.arch for t in levels)} is a level of this machine ({machine}); "
             f"add {_levels_of(family)}",
         )
-    return tuple(reversed(best_first(here))), foreign
+    gpus = (target for target in chosen if target.backend != "cpu")
+    return (*reversed(best_first(here)), *gpus), foreign
 
 
 def _levels_of(family: str | None) -> str:
@@ -208,7 +218,8 @@ def _units(target: Target, sources: Sequence[Source]) -> Iterator[Unit]:
     suffix = renderer_for(target).suffix
     for index, chunk in enumerate(chunks(sources)):
         kernel = chunk[0].variant.kernel.name
-        yield Unit(unit_path(kernel, target, index, suffix), kernel, target, tuple(chunk))
+        name = unit_name(kernel, index)
+        yield Unit(name, unit_path(target, name, suffix), kernel, target, tuple(chunk))
 
 
 class _Generator:

@@ -15,6 +15,7 @@ from typing import Final
 
 from tack.aot.cmake import cmake_dir
 from tack.aot.emit import write_if_changed
+from tack.aot.jobs import image_jobs
 from tack.aot.manifest import Manifest
 from tack.aot.tools import generator_options, need_tool
 from tack.model.bundle import FOLDER
@@ -48,29 +49,35 @@ def build_bundle(
     work: Path,
     *,
     backends: Sequence[str] | None = None,
+    jobs: int | None = None,
     verbose: bool = False,
 ) -> Build:
     """Builds the bundle of ``manifest`` into ``output/<package>/_tack``.
 
-    ``work`` holds what the next build need not do again. With ``verbose`` CMake's own output is
-    shown as it comes. `ToolchainError` where a tool is missing or fails.
+    ``work`` holds what the next build need not do again. ``jobs`` is how many compilers run at
+    once; by default one a core, those of GPU images as far as memory goes. With ``verbose`` CMake's
+    own output is shown as it comes. `ToolchainError` where a tool is missing or fails.
     """
     cmake = need_tool("cmake")
     work = work.resolve()
     _write_project(manifest, work / "project", backends)
+    generator = generator_options()
     configure = [
         *(str(cmake), "-S", str(work / "project"), "-B", str(work / "cmake")),
-        *generator_options(),
+        *generator,
         f"-Dtack_DIR={cmake_dir()}",
         f"-DPython_EXECUTABLE={sys.executable}",
         "-DCMAKE_BUILD_TYPE=Release",
+        f"-DTACK_JOBS={jobs or ''}",
     ]
     refusal = work / "cmake" / "tack" / "refusal.txt"
     _run(configure, "configuring", verbose=verbose, refusal=refusal)
-    # A number, for Make without one starts everything at once.
-    jobs = str(os.cpu_count() or 1)
+    # A number, for Make without one starts everything at once. It has no pools either.
+    if jobs is None:
+        with_images = any(backends is None or t.backend in backends for t in manifest.gpu_targets)
+        jobs = image_jobs() if with_images and "Ninja" not in generator else os.cpu_count() or 1
     _run(
-        [str(cmake), "--build", str(work / "cmake"), "--parallel", jobs],
+        [str(cmake), "--build", str(work / "cmake"), "--parallel", str(jobs)],
         "compiling",
         verbose=verbose,
     )

@@ -1,6 +1,7 @@
 """Reading a shipped bundle back: from a wheel, an installed package, or the bundle's own folder.
 
-Nothing in it is trusted: every library and every Python file of the package is digested again.
+Nothing in it is trusted: every library, every image and every Python file of the package is
+digested again, and images are asked what they are for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tack.aot.elf import parse_library
+from tack.aot.images import read_images
 from tack.model.bundle import FOLDER, MANIFEST, Artifact, Bundle
 from tack.model.errors import BundleError, TackError
 
@@ -135,6 +137,9 @@ def _library_problem(artifact: Artifact, content: bytes | None) -> str:
     if hashlib.sha256(content).hexdigest() != artifact.sha256:
         return "its bytes are not those that were built"
     try:
+        if artifact.target.backend != "cpu":
+            read_images(artifact.target, artifact.path, content)
+            return ""
         library = parse_library(Path(artifact.path), content)
     except TackError as error:
         return str(error).partition(": ")[2]

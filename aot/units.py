@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from tack.model.keys import digest
 from tack.model.targets import Target
 
-__all__ = ["UNIT_SIZE", "chunks", "library_path", "slug", "unit_path"]
+__all__ = ["UNIT_SIZE", "artifact_path", "chunks", "image_path", "slug", "unit_name", "unit_path"]
 
 UNIT_SIZE: Final = 8
 """The greatest number of variants in a unit; with more, an edit recompiles too much."""
@@ -37,15 +37,29 @@ def slug(kernel: str) -> str:
     return f"{readable[: _LONGEST // 2]}---{digest('tack unit', kernel)[:12]}"
 
 
-def unit_path(kernel: str, target: Target, chunk: int, suffix: str) -> str:
+def unit_name(kernel: str, chunk: int) -> str:
+    """The name of the unit with a kernel's variants of one chunk."""
+    return f"{slug(kernel)}.{chunk + 1}" if chunk else slug(kernel)
+
+
+def unit_path(target: Target, name: str, suffix: str) -> str:
     """The path of a unit below the folder of rendered files, such as ``cpu/x86-64-v3/….c``."""
-    number = f".{chunk + 1}" if chunk else ""
-    return f"{target.backend}/{target.arch}/{slug(kernel)}{number}{suffix}"
+    return f"{target.backend}/{target.arch}/{name}{suffix}"
 
 
-def library_path(target: Target) -> str:
-    """The path of a target's library below the bundle's folder."""
-    return f"{target.backend}/{target.arch}.so"
+def artifact_path(target: Target) -> str:
+    """The path of a target's library, or of its pack of images, below the bundle's folder."""
+    return f"{target.backend}/{target.arch}{'.so' if target.backend == 'cpu' else '.pack'}"
+
+
+def image_path(target: Target, name: str, suffix: str) -> str:
+    """The path of the image of a GPU's unit below the folder of a build.
+
+    Metal's is the rendered text itself.
+    """
+    if target.backend == "metal":
+        return f"units/{unit_path(target, name, suffix)}"
+    return f"images/{target.backend}/{target.arch}/{name}"
 
 
 _Item = TypeVar("_Item")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -76,14 +76,14 @@ def kernel_{number}(x, y, out):
     for i in range(x.shape[0]):{body}"""
 MANIFEST = """
 schema = 1
-package = "thousand"
+package = "{name}"
 
 [targets]
-cpu = ["x86-64-v2", "x86-64-v3"]
+{targets}
 """
 LISTED = """
 [[kernel]]
-name = "thousand:kernel_{number}"
+name = "{name}:kernel_{number}"
 signatures = {forms}
 where.T = {types}
 """
@@ -126,21 +126,22 @@ def generation(kernel: Any, signature: str) -> Iterator[tuple[str, Callable[[], 
         yield dialect, sample
 
 
-def thousand() -> Manifest:
-    """A package of 25 kernels with 40 signatures each."""
-    folder = prepare.FOLDER / "thousand"
+def package(name: str, targets: str, forms: Sequence[str], types: Sequence[str]) -> Manifest:
+    """A package of 25 kernels, each at every form with every type."""
+    folder = prepare.FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
-    package = folder / "src" / "thousand"
-    package.mkdir(parents=True)
+    source = folder / "src" / name
+    source.mkdir(parents=True)
     bodies = (BODIES[number % len(BODIES)].format(number=number) for number in range(KERNELS))
     kernels = (KERNEL.format(number=number, body=body) for number, body in enumerate(bodies))
-    (package / "__init__.py").write_text(MODULE + "".join(kernels), encoding="utf-8")
+    (source / "__init__.py").write_text(MODULE + "".join(kernels), encoding="utf-8")
     listed = (
-        LISTED.format(number=number, forms=list(FORMS), types=list(TYPES))
+        LISTED.format(name=name, number=number, forms=list(forms), types=list(types))
         for number in range(KERNELS)
     )
     manifest = folder / "tack-aot.toml"
-    manifest.write_text(MANIFEST + "".join(listed), encoding="utf-8")
+    text = MANIFEST.format(name=name, targets=targets) + "".join(listed)
+    manifest.write_text(text, encoding="utf-8")
     return read_manifest(manifest)
 
 
@@ -168,7 +169,7 @@ def main() -> None:
         for name, (kernel, signature) in kernels.items()
         for dialect, sample in generation(kernel, signature)
     }
-    manifest = thousand()
+    manifest = package("thousand", 'cpu = ["x86-64-v2", "x86-64-v3"]', FORMS, TYPES)
     subjects[PLANNED] = lambda: planning(manifest)
     table = measure.table(
         "generation, CPU time", "ms", FLOOR, measure.rounds(subjects, options.rounds)

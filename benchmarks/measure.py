@@ -76,14 +76,14 @@ class Table:
         file.write_text(json.dumps(tables, indent=2) + "\n", encoding="utf-8")
 
 
-def arguments(description: str, rounds: int) -> argparse.Namespace:
-    """The options that every benchmark takes: ``--rounds`` and ``--json``."""
+def arguments(description: str, rounds: int, least: int = LEAST_ROUNDS) -> argparse.Namespace:
+    """The options that every benchmark takes: ``--rounds``, ``least`` of them, and ``--json``."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=rounds, help="default: %(default)s")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the table there")
     options = parser.parse_args()
-    if options.rounds < LEAST_ROUNDS:
-        parser.error(f"fewer than {LEAST_ROUNDS} rounds say nothing")
+    if options.rounds < least:
+        parser.error(f"fewer than {least} rounds say nothing")
     return options
 
 

@@ -8,13 +8,10 @@ launcher, its host program and its checks of arguments are the ones that users h
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -26,10 +23,12 @@ from harness import differences, levels, run_kernel
 from twins import Pair, toolchains
 
 from tack import _core
+from tack.aot.compilers import find_compiler
 from tack.compile import assemble, generate
 from tack.errors import UnsupportedError
 from tack.model.capabilities import lacking
 from tack.model.targets import Target
+from tack.render.gpu_flags import CUDA_FLAGS, Compiler
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
@@ -37,10 +36,10 @@ __all__ = [
     "COMPILED",
     "DIALECTS",
     "Emulated",
+    "compile_image",
     "compile_metal",
-    "compile_nvcc",
     "compile_nvrtc",
-    "compile_zig",
+    "compiler_of",
     "disagreements",
     "emulated_disagreements",
     "llvm_of_hip",
@@ -69,9 +68,6 @@ COMPILED: Final = tuple(
     for arch in archs
 )
 """The targets that images are made for."""
-
-CUDA_FLAGS: Final = ("-fmad=false", "-prec-div=true", "-prec-sqrt=true", "-ftz=false")
-"""What keeps CUDA's floats strict."""
 
 _STRICT: Final = ("-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-Wall", "-Werror")
 _QUIET: Final = tuple(
@@ -247,24 +243,32 @@ def compile_metal(unit: Path, output: Path) -> None:
     _run(need("clang-16", of="metal"), *mode, *flags, "-c", unit, "-o", output)
 
 
-def _nvcc() -> str:
-    """The path of nvcc: that of PyPI's wheels, else one on PATH."""
-    root = importlib.util.find_spec("nvidia")
-    places = [] if root is None else list(root.submodule_search_locations or ())
-    wheels = [path for place in places for path in Path(place).glob("cu*/bin/nvcc")]
-    return str(wheels[0]) if wheels else need("nvcc", of="cuda")
+def compiler_of(backend: str) -> Compiler:
+    """The compiler that builds images of a backend."""
+    return find_compiler(backend) or missing(backend, f"{backend} has no compiler here")
 
 
 def nvcc_targets() -> set[str]:
     """Every target that nvcc knows, such as ``sm_90a`` and ``compute_90a``."""
-    return set(re.findall(r"'((?:sm|compute)_\d+[a-z]?)'", _run(_nvcc(), "--help")))
+    said = _run(compiler_of("cuda").program, "--help")
+    return set(re.findall(r"'((?:sm|compute)_\d+[a-z]?)'", said))
 
 
-def compile_nvcc(unit: Path, arch: str, output: Path) -> None:
-    """What nvcc makes for a CUDA target: an image, or PTX."""
-    flags = ("-std=c++17", *CUDA_FLAGS, "-Werror", "all-warnings")
-    form = "-ptx" if arch.startswith("compute_") else "-cubin"
-    _run(_nvcc(), form, f"-arch={arch}", *flags, "-o", output, unit)
+def compile_image(unit: Path, target: Target, output: Path, *flags: str) -> str:
+    """An image as builds make it; what its compiler said. Every warning is an error."""
+    compiler = compiler_of(target.backend)
+    strict = {"cuda": ("-Werror", "all-warnings"), "hip": ("-Wall", "-Werror", *_CLANG)}
+    said = ""
+    with as_file(files("tack.templates") / "hip" / "include") as include:
+        for command in compiler.commands(
+            target.arch,
+            str(unit),
+            str(output),
+            include=str(include),
+            flags=[*strict[target.backend], *flags],
+        ):
+            said += _run(*command)
+    return said
 
 
 def _nvrtc() -> Any:
@@ -301,39 +305,20 @@ def compile_nvrtc(unit: Path, arch: str) -> bytes:
     return made
 
 
-def _zig() -> tuple[str, ...]:
-    if importlib.util.find_spec("ziglang") is None:
-        missing("hip", "ziglang is not installed, which checks of hip need")
-    return sys.executable, "-m", "ziglang"
-
-
 def zig_processors() -> set[str]:
     """The processors of AMD that the clang in PyPI's ziglang knows by their numbers."""
-    listed = _run(*_zig(), "clang", "-target", "amdgcn-amd-amdhsa", "--print-supported-cpus")
+    clang = compiler_of("hip").version_command[:-1]
+    listed = _run(*clang, "-target", "amdgcn-amd-amdhsa", "--print-supported-cpus")
     return set(re.findall(r"^\s+(gfx\S+)$", listed, re.MULTILINE))
 
 
-def _hip_frontend(arch: str) -> tuple[str, ...]:
-    """The command that makes LLVM IR of HIP."""
-    mode = ("-x", "hip", "--offload-device-only", f"--offload-arch={arch}", "-fms-extensions")
-    bare = ("-nogpulib", "-nogpuinc", f"-I{HEADERS / 'device'}", "-std=c++17", "-O3", "-fwrapv")
-    return (*_zig(), "clang", *mode, *bare, *_STRICT, *_CLANG, "-emit-llvm")
-
-
 def llvm_of_hip(unit: Path, arch: str) -> str:
-    """The LLVM IR of HIP text after optimization."""
-    return _run(*_hip_frontend(arch), "-S", "-o", "-", unit)
-
-
-def compile_zig(unit: Path, arch: str, output: Path) -> None:
-    """A code object for an AMD architecture, by the clang in PyPI's ziglang."""
-    zig = _zig()
-    device = ("-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}", "-nogpulib", "-O3")
-    with tempfile.TemporaryDirectory() as name:
-        code, object_ = Path(name, "unit.bc"), Path(name, "unit.o")
-        _run(*_hip_frontend(arch), "-c", "-o", code, unit)
-        _run(*zig, "clang", *device, "-c", "-o", object_, code)
-        _run(*zig, "ld.lld", "-shared", "-o", output, object_)
+    """The LLVM IR of HIP text after optimization, by the clang in PyPI's ziglang."""
+    with as_file(files("tack.templates") / "hip" / "include") as include:
+        first, *_ = compiler_of("hip").commands(arch, str(unit), "", include=str(include))
+        words = ["-S" if word == "-c" else word for word in first]
+        words[words.index("-o") + 1] = "-"
+        return _run(*words)
 
 
 def emulated_disagreements(pairs: Sequence[Pair], dialect: str, folder: Path) -> dict[int, str]:

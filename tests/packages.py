@@ -117,8 +117,8 @@ class Package:
                 )
                 entry["variants"].append(
                     {
+                        "targets": {f"cpu:{level}": []},
                         "signature": signature,
-                        "target": f"cpu:{level}",
                         "options": definition.options.to_json(),
                         "source_key": source.source_key,
                         "launch": {
@@ -150,7 +150,7 @@ class Package:
                     "path": f"cpu/{level}.so",
                     "sha256": hashlib.sha256(content).hexdigest(),
                     "size": len(content),
-                    "level": level,
+                    "needs": level,
                 }
             )
         document = {

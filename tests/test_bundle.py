@@ -74,7 +74,7 @@ def test_the_bundle_says_what_the_libraries_are(work):
         content = (work / "_tack" / artifact.path).read_bytes()
         assert artifact.sha256 == hashlib.sha256(content).hexdigest()
         assert artifact.size == len(content)
-        assert artifact.level == artifact.target.arch
+        assert artifact.needs == artifact.target.arch
     assert {v.target.arch for k in bundle.kernels for v in k.variants} == {"x86-64-v2", "x86-64-v3"}
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 import target_table
 from generator import load_module
 from gpu_twins import (
+    compile_image,
     compile_metal,
-    compile_nvcc,
     compile_nvrtc,
-    compile_zig,
+    compiler_of,
     nvcc_targets,
     nvrtc_capabilities,
     zig_processors,
@@ -19,7 +21,9 @@ from gpu_twins import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tack.aot.images import read_image
 from tack.compile import assemble, generate
+from tack.errors import ToolchainError
 from tack.model.gpus import GPUS
 from tack.model.signature import Signature
 from tack.model.targets import CPU_LEVELS, Target
@@ -69,13 +73,84 @@ def test_nvcc_and_nvrtc_make_code_for_each_cuda_target(
     target: Target, text: dict[str, str], tmp_path: Path
 ) -> None:
     unit, output = written(text, target, tmp_path), tmp_path / "output"
-    compile_nvcc(unit, target.arch, output)
+    compile_image(unit, target, output)
     for made in (output.read_bytes(), compile_nvrtc(unit, target.arch)):
-        if target.arch.startswith("compute_"):
-            named = target.arch.replace("compute", "sm")
-            assert f".target {named}\n".encode() in made.replace(b"\r", b"")
-        else:
-            assert made[:4] == b"\x7fELF"
+        image = read_image(target, "image", made)
+        assert [name.rpartition("_")[2] for name in sorted(image.entries)] == ["general", "noalias"]
+        assert {entry.block for entry in image.entries.values()} == {256}
+
+
+def test_an_image_for_another_target_is_told_apart(text: dict[str, str], tmp_path: Path) -> None:
+    names = ("sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "compute_90", "compute_90a")
+    targets = [*(Target("cuda", arch) for arch in names), *HIP[:3]]
+    for made_for in targets:
+        compile_image(written(text, made_for, tmp_path), made_for, tmp_path / "image")
+        content = (tmp_path / "image").read_bytes()
+        for target in targets:
+            if target == made_for:
+                assert read_image(target, "image", content).arch == target.arch
+            else:
+                with pytest.raises(
+                    ToolchainError, match=r"^image: (declared|the image is damaged)"
+                ):
+                    read_image(target, "image", content)
+
+
+SHARED = """
+{include}
+extern "C" __global__ __launch_bounds__(96) void first(double *x, const double *y)
+{{
+  __shared__ double kept[24];
+  kept[threadIdx.x % 24] = x[threadIdx.x] / y[threadIdx.x];
+  {barrier};
+  x[threadIdx.x] = kept[(threadIdx.x + 1) % 24];
+}}
+
+extern "C" __global__ __launch_bounds__(64) void second(int *x)
+{{
+  x[threadIdx.x] += 1;
+}}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90a", "sm_100", "sm_120f"])
+def test_what_an_entry_point_takes_is_what_ptxas_says(arch: str, tmp_path: Path) -> None:
+    target, unit = Target("cuda", arch), tmp_path / "unit.cu"
+    unit.write_text(SHARED.format(include="", barrier="__syncthreads()"))
+    said = compile_image(unit, target, tmp_path / "image", "-Xptxas", "-v")
+    found = read_image(target, "image", (tmp_path / "image").read_bytes()).entries
+    pattern = r"entry function '(\w+)'.*?Used (\d+) registers(?:[^\n]*?(\d+) bytes smem)?"
+    expected = {
+        name: (int(registers), int(shared or 0))
+        for name, registers, shared in re.findall(pattern, said, re.DOTALL)
+    }
+    assert {n: (e.registers, e.shared) for n, e in found.items()} == expected
+    assert (expected["first"][1], expected["second"][1]) == (192, 0)
+    assert {n: e.block for n, e in found.items()} == {"first": 96, "second": 64}
+
+
+@pytest.mark.parametrize("arch", ["gfx906", "gfx90a", "gfx942", "gfx1100", "gfx1201"])
+def test_what_an_entry_point_takes_is_what_the_assembly_says(arch: str, tmp_path: Path) -> None:
+    target, unit = Target("hip", arch), tmp_path / "unit.hip"
+    barrier = "__builtin_amdgcn_s_barrier()"
+    unit.write_text(SHARED.format(include="#include <hip/hip_runtime.h>", barrier=barrier))
+    compile_image(unit, target, tmp_path / "image")
+    found = read_image(target, "image", (tmp_path / "image").read_bytes()).entries
+    device = ["-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}", "-nogpulib", "-O3"]
+    command = [*compiler_of("hip").version_command[:-1], *device, "-S", "-o", "-"]
+    text = subprocess.run(
+        [*command, tmp_path / "image.bc"], check=True, capture_output=True, text=True
+    ).stdout
+    # What the assembler is told to reserve, not the metadata that the image holds.
+    directives = r"\.amdhsa_kernel (\w+)\n\s*\.amdhsa_group_segment_fixed_size (\d+)"
+    shared = {name: int(size) for name, size in re.findall(directives, text)}
+    counts = re.findall(r"; TotalNumVgprs: (\d+)", text) or re.findall(r"; NumVgprs: (\d+)", text)
+    assert {n: (e.block, e.shared) for n, e in found.items()} == {
+        "first": (96, shared["first"]),
+        "second": (64, 0),
+    }
+    assert shared == {"first": 192, "second": 0}
+    assert [e.registers for e in found.values()] == list(map(int, counts))
 
 
 @pytest.mark.parametrize("target", HIP, ids=str)
@@ -83,8 +158,10 @@ def test_clang_makes_code_for_each_hip_target(
     target: Target, text: dict[str, str], tmp_path: Path
 ) -> None:
     output = tmp_path / "output"
-    compile_zig(written(text, target, tmp_path), target.arch, output)
-    assert output.read_bytes()[:4] == b"\x7fELF"
+    compile_image(written(text, target, tmp_path), target, output)
+    image = read_image(target, "image", output.read_bytes())
+    assert [name.rpartition("_")[2] for name in sorted(image.entries)] == ["general", "noalias"]
+    assert {entry.block for entry in image.entries.values()} == {256}
 
 
 def test_metal_text_compiles(text: dict[str, str], tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ from generator import load_module
 from gpu_twins import (
     COMPILED,
     DIALECTS,
+    compile_image,
     compile_metal,
-    compile_nvcc,
     compile_nvrtc,
-    compile_zig,
     emulated_disagreements,
     llvm_of_hip,
 )
@@ -84,15 +83,13 @@ def test_compilers_make_images_without_a_warning(
     target: Target, corpus: list[Pair], tmp_path: Path
 ) -> None:
     path, image = unit(corpus, target, tmp_path), tmp_path / "image"
-    if target.backend == "cuda":
-        compile_nvcc(path, target.arch, image)
-        assert image.read_bytes()[:4] == b"\x7fELF"
-        assert compile_nvrtc(path, target.arch)[:4] == b"\x7fELF"
-    elif target.backend == "hip":
-        compile_zig(path, target.arch, image)
-        assert image.read_bytes()[:4] == b"\x7fELF"
-    else:
+    if target.backend == "metal":
         compile_metal(path, image)
+        return
+    compile_image(path, target, image)
+    assert image.read_bytes()[:4] == b"\x7fELF"
+    if target.backend == "cuda":
+        assert compile_nvrtc(path, target.arch)[:4] == b"\x7fELF"
 
 
 METAL_ATTRIBUTES = {"buffer", "thread_position_in_grid", "threads_per_grid"}

@@ -130,20 +130,64 @@ LATER = {
         ": operator: operators are not built yet",
     ),
     "budget": ("targets.cpu", "budget.wheel_mb = 1\ntargets.cpu", ": budget: size budgets are not"),
-    "cuda": (
+    "opencl": (
         "targets.cpu",
-        'targets.cuda = ["sm_80"]\ntargets.cpu',
-        ": targets.cuda: CUDA targets are",
+        'targets.opencl = ["c1.2"]\ntargets.cpu',
+        ": targets.opencl: OpenCL targets are",
     ),
-    "hip": (
-        "targets.cpu",
-        'targets.hip = ["gfx942"]\ntargets.cpu',
-        ": targets.hip: HIP targets are",
+}
+
+GPU_TARGETS = {
+    # What stands in place of the CPU levels, and the sentence.
+    "nothing": ("targets = {}", ": targets: no target is listed; write [targets] with cpu = ["),
+    "cuda as a list": (
+        'targets.cuda = ["sm_80"]',
+        """: targets.cuda: ['sm_80'] is not a table; write cuda = { sass = ["sm_80", "sm_90a"]""",
     ),
-    "metal": (
-        "targets.cpu",
-        'targets.metal = ["metal3.1"]\ntargets.cpu',
-        ": targets.metal: Metal tar",
+    "cuda with another key": (
+        'targets.cuda = { sas = ["sm_80"] }',
+        ": targets.cuda: unknown key 'sas'; did you mean 'sass'?",
+    ),
+    "cuda without any": (
+        "targets.cuda = { sass = [] }",
+        ": targets.cuda: no architecture is listed; write cuda = {",
+    ),
+    "sass as a text": (
+        'targets.cuda.sass = "sm_80"',
+        """: targets.cuda.sass: 'sm_80' is not a list of texts; write sass = ["sm_80\"""",
+    ),
+    "ptx as a number": (
+        "targets.cuda.ptx = 90",
+        ': targets.cuda.ptx: 90 is not a text or a list of texts; write ptx = "compute_90"',
+    ),
+    "misspelt sass": (
+        'targets.cuda.sass = ["sm_80", "SM90"]',
+        ": targets.cuda.sass[1]: unknown cuda architecture 'SM90'; did you mean 'sm_90'?",
+    ),
+    "ptx as sass": (
+        'targets.cuda.sass = ["compute_90a"]',
+        ": targets.cuda.sass[0]: unknown cuda architecture 'compute_90a'; did you mean 'sm_90a'?",
+    ),
+    "sass as ptx": (
+        'targets.cuda.ptx = "sm_90"',
+        ": targets.cuda.ptx: unknown cuda architecture 'sm_90'; did you mean 'compute_90'?",
+    ),
+    "sass twice": (
+        'targets.cuda.sass = ["sm_80", "sm_80"]',
+        ": targets.cuda.sass[1]: 'sm_80' is listed twice; remove one",
+    ),
+    "hip as a text": (
+        'targets.hip = "gfx942"',
+        """: targets.hip: 'gfx942' is not a list of texts; write hip = ["gfx90a", "gfx942"]""",
+    ),
+    "hip with a feature": (
+        'targets.hip = ["gfx90a:xnack+"]',
+        ": targets.hip[0]: unknown hip architecture 'gfx90a:xnack+'; did you mean 'gfx90a'?",
+    ),
+    "no hip": ("targets.hip = []", ": targets.hip: no architecture is listed; write hip = ["),
+    "misspelt metal": (
+        'targets.metal = ["Metal3.1"]',
+        ": targets.metal[0]: unknown metal architecture 'Metal3.1'; did you mean 'metal3.1'?",
     ),
 }
 
@@ -164,6 +208,31 @@ def test_a_mistake_in_form_is_named_with_its_place(case, tmp_path):
     assert sentence in message
     if case in LATER:
         assert "not built yet" in message
+
+
+@pytest.mark.parametrize("case", GPU_TARGETS)
+def test_a_mistake_in_a_gpus_target_is_named_with_its_place(case, tmp_path):
+    line, sentence = GPU_TARGETS[case]
+    text = VALID.replace('targets.cpu = ["x86-64-v3"]', line)
+    assert sentence in refusal(Project(tmp_path, manifest=text))
+
+
+def test_a_provider_may_be_for_gpus_alone(tmp_path):
+    line = """
+    [targets]
+    metal = ["metal3.1"]
+    cuda = { ptx = ["compute_80", "compute_90a"], sass = ["sm_90"] }
+    hip = ["gfx11-generic"]
+    """
+    text = VALID.replace('targets.cpu = ["x86-64-v3"]', line)
+    manifest = Project(tmp_path, manifest=text).read()
+    assert [str(target) for target in manifest.targets] == [
+        "metal:metal3.1",
+        "cuda:compute_80",
+        "cuda:compute_90a",
+        "cuda:sm_90",
+        "hip:gfx11-generic",
+    ]
 
 
 def test_a_valid_manifest_is_read(tmp_path):

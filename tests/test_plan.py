@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from projects import MANIFEST, Project
 
-from tack.aot.units import UNIT_SIZE, slug, unit_path
+from tack.aot.units import UNIT_SIZE, slug, unit_name, unit_path
 from tack.errors import ManifestError
 from tack.model.targets import Target
 
@@ -38,8 +38,8 @@ def test_a_plain_name_is_readable_and_fixed():
     assert slug("imagekit.kernels:blur_rows") == "imagekit-kernels--blur_rows"
     assert slug("a.b:C.d") == "a_b_c_d---" + slug("a.b:C.d")[-12:]
     target = Target("cpu", "x86-64-v3")
-    assert unit_path("a.b:c", target, 0, ".c") == "cpu/x86-64-v3/a-b--c.c"
-    assert unit_path("a.b:c", target, 2, ".c") == "cpu/x86-64-v3/a-b--c.3.c"
+    assert (unit_name("a.b:c", 0), unit_name("a.b:c", 2)) == ("a-b--c", "a-b--c.3")
+    assert unit_path(target, "a-b--c.3", ".c") == "cpu/x86-64-v3/a-b--c.3.c"
 
 
 def test_a_unit_holds_one_kernel_for_one_target(tmp_path):

@@ -112,7 +112,7 @@ def test_every_level_gives_the_same_bits(package):
     for level in levels():
         artifacts = [a for a in document["artifacts"] if a["target"] == f"cpu:{level}"]
         kernels = [
-            k | {"variants": [v for v in k["variants"] if v["target"] == f"cpu:{level}"]}
+            k | {"variants": [v for v in k["variants"] if list(v["targets"]) == [f"cpu:{level}"]]}
             for k in document["kernels"]
         ]
         package.write_manifest(document | {"artifacts": artifacts, "kernels": kernels})

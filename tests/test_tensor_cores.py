@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from generator import load_module
-from gpu_twins import compile_nvcc, compile_nvrtc, compile_zig
+from gpu_twins import compile_image, compile_nvrtc
 
 import tack
 from tack.compile import assemble, generate
@@ -136,11 +136,9 @@ def test_the_example_is_compiled_for_every_generation(
     sources = [source(example.tensor_product, each, target) for each in signatures]
     unit, image = tmp_path / f"unit{renderer.suffix}", tmp_path / "image"
     unit.write_text(assemble("products", sources, renderer), encoding="utf-8")
+    compile_image(unit, target, image)
     if target.backend == "cuda":
-        compile_nvcc(unit, target.arch, image)
         assert compile_nvrtc(unit, target.arch)[:4] == b"\x7fELF"
-    else:
-        compile_zig(unit, target.arch, image)
     assert image.read_bytes()[:4] == b"\x7fELF"
 
 
@@ -150,7 +148,7 @@ def test_the_product_is_an_instruction(example: Any, arch: str, tmp_path: Path) 
     unit, ptx = tmp_path / "unit.cu", tmp_path / "unit.ptx"
     made = source(example.tensor_product, PRODUCT.format("f16"), target)
     unit.write_text(assemble("product", [made], renderer_for(target)), encoding="utf-8")
-    compile_nvcc(unit, arch.replace("sm", "compute"), ptx)
+    compile_image(unit, Target("cuda", arch.replace("sm", "compute")), ptx)
     shape = "m16n8k8" if arch == "sm_75" else "m16n8k16"
     text = ptx.read_text(encoding="utf-8")
     assert f"mma.sync.aligned.{shape}.row.col.f32.f16.f16.f32" in text

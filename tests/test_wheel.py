@@ -58,7 +58,7 @@ def test_the_wheel_is_what_its_bundle_says(built):
     assert [file.path for file in inspection.modules] == ["kernels.py"]
     bundle = inspection.bundle
     assert bundle.package == "wheeled"
-    assert [(a.target.arch, a.level) for a in bundle.artifacts] == [
+    assert [(a.target.arch, a.needs) for a in bundle.artifacts] == [
         (level, level) for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4")
     ]
     (kernel,) = bundle.kernels

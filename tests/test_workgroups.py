@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,9 @@ from gpu_twins import (
     COMPILED,
     DIALECTS,
     Emulated,
+    compile_image,
     compile_metal,
-    compile_nvcc,
     compile_nvrtc,
-    compile_zig,
     memory_after,
 )
 from group_corpus import GROUP_KERNELS, GroupKernel
@@ -25,6 +25,7 @@ from lanes import run_lanes
 from twins import Pair
 
 import tack
+from tack.aot.images import read_image
 from tack.compile import assemble, generate
 from tack.errors import UnsupportedError
 from tack.model.capabilities import lacking
@@ -87,16 +88,19 @@ def test_compilers_make_images_of_group_kernels_without_a_warning(
 ) -> None:
     renderer, image = renderer_for(target), tmp_path / "image"
     unit = tmp_path / f"unit{renderer.suffix}"
-    sources = [text for _, _, text in pairs(target, tmp_path)]
-    unit.write_text(assemble("groups", sources, renderer), encoding="utf-8")
-    if target.backend == "cuda":
-        compile_nvcc(unit, target.arch, image)
-        assert compile_nvrtc(unit, target.arch)[:4] == b"\x7fELF"
-    elif target.backend == "hip":
-        compile_zig(unit, target.arch, image)
-    else:
+    made = pairs(target, tmp_path)
+    unit.write_text(assemble("groups", [text for _, _, text in made], renderer), encoding="utf-8")
+    if target.backend == "metal":
         compile_metal(unit, image)
-    assert image.read_bytes()[:4] == b"\x7fELF"
+        assert image.read_bytes()[:4] == b"\x7fELF"
+        return
+    compile_image(unit, target, image)
+    entries = read_image(target, "image", image.read_bytes()).entries
+    for case, _, text in made:
+        for _, symbol in text.launch.entries:
+            assert entries[symbol].block == math.prod(case.group)
+    if target.backend == "cuda":
+        assert compile_nvrtc(unit, target.arch)[:4] == b"\x7fELF"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

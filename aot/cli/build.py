@@ -30,6 +30,12 @@ __all__ = ["command"]
     type=FOLDER,
     help="Where compiled units are kept for the next build; build/tack-aot beside the manifest.",
 )
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Run so many compilers at once; by default one a core, for GPUs as memory allows.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show what CMake prints.")
 @json_option
 def command(
@@ -38,6 +44,7 @@ def command(
     targets: Sequence[str] | None,
     output: Path | None,
     build_dir: Path | None,
+    jobs: int | None,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -52,7 +59,9 @@ def command(
     """
     read = read_manifest(manifest)
     work = build_dir or manifest.parent / "build" / "tack-aot"
-    build = build_bundle(read, output or work / "bundle", work, backends=targets, verbose=verbose)
+    build = build_bundle(
+        read, output or work / "bundle", work, backends=targets, jobs=jobs, verbose=verbose
+    )
     if as_json:
         (inspection,) = inspect(build.bundle)
         print_json({"folder": str(build.bundle), "bundle": inspection.bundle.to_json()})

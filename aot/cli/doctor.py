@@ -9,21 +9,28 @@ import click
 
 from tack.aot.cli.options import json_option
 from tack.aot.cli.output import print_json, print_table
-from tack.aot.diagnosis import Check, diagnose
+from tack.aot.diagnosis import Check, buildable_backends, diagnose
 from tack.model.errors import ToolchainError
 
 __all__ = ["command"]
 
 
 @click.command("doctor")
+@click.option("--backends", is_flag=True, help="Print only the backends that it can build for.")
 @json_option
-def command(as_json: bool) -> None:
+def command(backends: bool, as_json: bool) -> None:
     """Say what this machine can build and run; exit status 1 if something is missing.
 
     \b
     Example:
       $ tack-aot doctor
+      $ tack-aot doctor --backends
+      cpu cuda metal
     """
+    if backends:
+        found = buildable_backends()
+        print_json(list(found)) if as_json else click.echo(" ".join(found))
+        return
     checks = (*diagnose(), *_jit())
     if as_json:
         print_json([asdict(check) for check in checks])

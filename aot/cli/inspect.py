@@ -53,9 +53,9 @@ def _show(inspection: Inspection) -> None:
         out.print(f"  {key}: {value}")
     problems = {file.path: file.problem for file in inspection.libraries}
     print_table(
-        ("library", "level needed", "bytes>", "sha256", "checked"),
+        ("file", "needs", "bytes>", "sha256", "checked"),
         [
-            (a.path, a.level, f"{a.size:,}", a.sha256[:16], problems[a.path] or "ok")
+            (a.path, a.needs, f"{a.size:,}", a.sha256[:16], problems[a.path] or "ok")
             for a in bundle.artifacts
         ],
     )

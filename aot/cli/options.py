@@ -40,7 +40,7 @@ def targets_option(function: _Function) -> _Function:
         "--targets",
         metavar="BACKENDS",
         callback=split,
-        help="Build for these backends only, such as cpu.",
+        help="Build for these backends only, such as cpu,cuda.",
     )(function)
 
 

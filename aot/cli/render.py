@@ -16,7 +16,7 @@ from tack.aot.cli.options import (
     targets_option,
 )
 from tack.aot.cli.output import print_json
-from tack.aot.emit import HEADER, unit_texts, write_if_changed
+from tack.aot.emit import headers, unit_texts, write_if_changed
 from tack.aot.listing import unit_ir
 from tack.aot.manifest import read_manifest
 from tack.aot.plan import Plan, open_plan
@@ -82,14 +82,15 @@ def command(
     with open_plan(
         read_manifest(manifest), machine=machine, backends=targets, targets=only
     ) as plan:
-        texts = _FORMS[emit](_only(plan, kernel))
+        chosen = _only(plan, kernel)
+        texts, included = _FORMS[emit](chosen), headers(chosen)
     if output is not None:
         changed = [path for path, text in texts.items() if write_if_changed(output / path, text)]
         _report(output, texts, changed, as_json)
     elif as_json:
         print_json({"files": texts})
     else:
-        for path, text in ((p, t) for p, t in texts.items() if p != HEADER):
+        for path, text in ((p, t) for p, t in texts.items() if p not in included):
             click.echo(f"/* ---- {path} ---- */\n{text}", nl=False)
 
 

@@ -12,7 +12,6 @@ from tack.aot.cli.options import FILE, FOLDER, machine_option, manifest_option, 
 __all__ = ["command"]
 
 RECORD = "variants.json"
-TOOLCHAIN = "toolchain.txt"
 
 
 @click.group("step", hidden=True)
@@ -25,15 +24,24 @@ def command() -> None:
 @targets_option
 @machine_option
 @click.option("--output", type=FILE, required=True)
-def plan_step(manifest: Path, targets: Sequence[str] | None, machine: str, output: Path) -> None:
-    """Writes the plan as CMake reads it."""
+@click.option("--compiler", "named", type=(str, str), multiple=True)
+def plan_step(
+    *,
+    manifest: Path,
+    targets: Sequence[str] | None,
+    machine: str,
+    output: Path,
+    named: Sequence[tuple[str, str]],
+) -> None:
+    """Writes the plan as CMake reads it; ``--compiler cuda nvcc`` names a compiler of images."""
     from tack.aot.cmake_plan import cmake_plan
+    from tack.aot.compilers import plan_compilers
     from tack.aot.emit import write_if_changed
     from tack.aot.manifest import read_manifest
     from tack.aot.plan import make_plan
 
     plan = make_plan(read_manifest(manifest), machine=machine, backends=targets)
-    write_if_changed(output, cmake_plan(plan))
+    write_if_changed(output, cmake_plan(plan, plan_compilers(plan, dict(named))))
 
 
 @command.command("render")
@@ -57,18 +65,22 @@ def render_step(manifest: Path, targets: Sequence[str] | None, machine: str, fol
 
 @command.command("bundle")
 @click.option("--folder", type=FOLDER, required=True)
-def bundle_step(folder: Path) -> None:
-    """Checks the libraries and writes the bundle's manifest beside them."""
+@click.option("--toolchain", "toolchains", type=FILE, multiple=True)
+def bundle_step(folder: Path, toolchains: Sequence[Path]) -> None:
+    """Writes packs, checks them and the libraries, and writes the bundle's manifest beside them."""
     from tack.aot.bundle import write_bundle
     from tack.model.bundle import FOLDER as BUNDLE
     from tack.model.bundle import MANIFEST
 
     manifest = folder / BUNDLE / MANIFEST
     manifest.unlink(missing_ok=True)  # a failed check leaves no bundle that looks complete
-    write_bundle(folder / RECORD, _read_toolchain(folder / TOOLCHAIN), manifest)
+    toolchain = {k: v for path in toolchains for k, v in _read_toolchain(path).items()}
+    write_bundle(folder / RECORD, toolchain, manifest)
 
 
 def _read_toolchain(path: Path) -> dict[str, str]:
+    """What ``toolchain-cuda.txt`` says, each with the backend before it."""
+    backend = path.stem.partition("-")[2]
     lines = path.read_text(encoding="utf-8").splitlines()
     pairs = (line.partition(" = ") for line in lines)
-    return {key: value for key, _, value in pairs}
+    return {f"{backend} {key}": value for key, _, value in pairs}

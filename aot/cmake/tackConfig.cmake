@@ -1,10 +1,15 @@
 # tack for CMake:
 #
 #   find_package(tack CONFIG REQUIRED)
-#   tack_add_kernels(<name> MANIFEST tack-aot.toml [TARGETS cpu] [DESTINATION <folder>])
+#   tack_add_kernels(<name> MANIFEST tack-aot.toml [TARGETS cpu cuda] [DESTINATION <folder>])
 #
 # builds the bundle of a manifest as the target <name>, part of `all`, and installs it into
 # <folder>/_tack, by default that of the manifest's package.
+#
+# For GPUs, CMAKE_CUDA_COMPILER or the environment variable CUDACXX names an nvcc, CMAKE_HIP_COMPILER
+# or HIPCXX a clang or hipcc; without, tack looks for one. CMAKE_CUDA_FLAGS or CUDAFLAGS,
+# CMAKE_CUDA_HOST_COMPILER or CUDAHOSTCXX, CMAKE_CUDA_COMPILER_LAUNCHER and those of HIP mean what
+# they do in CMake. TACK_JOBS says how many images are made at once.
 
 # --- Refusals ------------------------------------------------------------------------------------
 # A sentence that the user needs, also as a file, which tack-aot build reads back. CMake wraps what
@@ -59,13 +64,38 @@ if(NOT Python_EXECUTABLE)
   set(Python_EXECUTABLE "${Python_EXECUTABLE}" CACHE FILEPATH "The Python that has tack")
 endif()
 
+# --- Compilers for GPUs --------------------------------------------------------------------------
+# Images are made by custom commands and not by CMake's languages CUDA and HIP, which would want a
+# whole toolkit with a runtime to link, and do not know the nvcc and clang of Python packages. What
+# CMake has names for is called so.
+set(TACK_JOBS "" CACHE STRING "How many GPU images are made at once; by default as memory allows")
+
+# The value of a cache entry, else of an environment variable.
+function(_tack_setting out entry variable)
+  set(${out} "${${entry}}" PARENT_SCOPE)
+  if(NOT ${entry} AND DEFINED ENV{${variable}})
+    set(${out} "$ENV{${variable}}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# For what tack_add_kernels calls: a macro, since that may be called in another folder than this file.
+macro(_tack_gpu_settings)
+  _tack_setting(_tack_compiler_cuda CMAKE_CUDA_COMPILER CUDACXX)
+  _tack_setting(_tack_compiler_hip CMAKE_HIP_COMPILER HIPCXX)
+  _tack_setting(_tack_flags_cuda CMAKE_CUDA_FLAGS CUDAFLAGS)
+  _tack_setting(_tack_flags_hip CMAKE_HIP_FLAGS HIPFLAGS)
+  _tack_setting(_tack_host_cuda CMAKE_CUDA_HOST_COMPILER CUDAHOSTCXX)
+  _tack_setting(_tack_launcher_cuda CMAKE_CUDA_COMPILER_LAUNCHER CMAKE_CUDA_COMPILER_LAUNCHER)
+  _tack_setting(_tack_launcher_hip CMAKE_HIP_COMPILER_LAUNCHER CMAKE_HIP_COMPILER_LAUNCHER)
+endmacro()
+
 # --- tack_add_kernels ----------------------------------------------------------------------------
 function(tack_add_kernels name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "MANIFEST;DESTINATION" "TARGETS")
   if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES OR NOT arg_MANIFEST)
     _tack_refuse("\
 tack_add_kernels(${ARGV}): write \
-tack_add_kernels(<name> MANIFEST tack-aot.toml [TARGETS cpu] [DESTINATION <folder>])")
+tack_add_kernels(<name> MANIFEST tack-aot.toml [TARGETS cpu cuda] [DESTINATION <folder>])")
   endif()
   cmake_path(ABSOLUTE_PATH arg_MANIFEST NORMALIZE)
   if(NOT EXISTS "${arg_MANIFEST}")
@@ -74,14 +104,18 @@ tack_add_kernels(${name}): there is no manifest ${arg_MANIFEST}; `tack-aot init`
   endif()
 
   set(work "${CMAKE_CURRENT_BINARY_DIR}/tack/${name}")
+  _tack_gpu_settings()
   _tack_plan("${work}" "${arg_MANIFEST}" "${arg_TARGETS}")
   include("${work}/plan.cmake")
+  _tack_note_toolchains("${work}")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tack_inputs})
 
   _tack_render(${name} "${work}" "${arg_MANIFEST}" "${arg_TARGETS}")
-  _tack_note_toolchain("${work}")
   foreach(library IN LISTS tack_libraries)
     _tack_library(${name} "${work}" "${library}")
+  endforeach()
+  foreach(pack IN LISTS tack_packs)
+    _tack_images("${work}" "${pack}")
   endforeach()
   _tack_bundle(${name} "${work}")
 
@@ -124,6 +158,11 @@ function(_tack_plan work manifest targets)
   file(REMOVE "${work}/plan.sha256")
   file(MAKE_DIRECTORY "${work}")
   _tack_manifest_options(options "${manifest}" "${targets}")
+  foreach(backend IN ITEMS cuda hip)
+    if(_tack_compiler_${backend})
+      list(APPEND options --compiler ${backend} "${_tack_compiler_${backend}}")
+    endif()
+  endforeach()
   _tack_command(command plan ${options} --output "${work}/plan.cmake")
   execute_process(COMMAND ${command} RESULT_VARIABLE status ERROR_VARIABLE message)
   if(status EQUAL 0)
@@ -149,7 +188,13 @@ function(_tack_digest out plan manifest targets)
     return()
   endif()
   include("${plan}")
+  foreach(backend IN LISTS tack_compilers)
+    if(NOT EXISTS "${tack_compiler_${backend}}")
+      return()
+    endif()
+  endforeach()
   set(content "${manifest};${targets};${CMAKE_SYSTEM_PROCESSOR};${Python_EXECUTABLE}")
+  string(APPEND content ";${_tack_compiler_cuda};${_tack_compiler_hip}")
   foreach(input IN LISTS tack_inputs tack_checkers ITEMS "${plan}")
     if(NOT EXISTS "${input}")
       return()
@@ -166,9 +211,10 @@ endfunction()
 # whose time stamps may be old, and a stamp says that the command ran. All libraries depend on the
 # one target that runs it: with Makefiles each of them would run it itself otherwise.
 function(_tack_render name work manifest targets)
-  set(byproducts "${work}/variants.json" "${work}/units/tack_abi.h")
-  foreach(library IN LISTS tack_libraries)
-    list(TRANSFORM tack_units_${library} PREPEND "${work}/units/" OUTPUT_VARIABLE units)
+  list(TRANSFORM tack_headers PREPEND "${work}/units/" OUTPUT_VARIABLE byproducts)
+  list(APPEND byproducts "${work}/variants.json")
+  foreach(artifact IN LISTS tack_libraries tack_packs)
+    list(TRANSFORM tack_units_${artifact} PREPEND "${work}/units/" OUTPUT_VARIABLE units)
     list(APPEND byproducts ${units})
   endforeach()
   _tack_manifest_options(options "${manifest}" "${targets}")
@@ -185,20 +231,36 @@ function(_tack_render name work manifest targets)
   add_custom_target(${name}_render DEPENDS "${work}/render.stamp")
 endfunction()
 
-# --- The compiler, by content --------------------------------------------------------------------
-# What the compiler says of itself, and all flags but those with a path in them. Objects depend on
-# this file, so another compiler behind the same name compiles everything anew.
-function(_tack_note_toolchain work)
+# --- The compilers, by content -------------------------------------------------------------------
+# What each compiler says of itself, and all flags but those with a path in them. Objects and images
+# depend on such a file, so another compiler behind the same name compiles everything anew.
+function(_tack_note_toolchains work)
+  if(tack_libraries)
+    _tack_note_toolchain("${work}" cpu "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}"
+      "${CMAKE_C_COMPILER};--version" "${CMAKE_C_FLAGS}" ${tack_compile_flags} ${tack_link_flags})
+  endif()
+  foreach(backend IN LISTS tack_compilers)
+    cmake_path(GET tack_compiler_${backend} FILENAME program)
+    _tack_note_toolchain("${work}" ${backend} "${program}" "${tack_version_${backend}}"
+      "${_tack_flags_${backend}}" ${tack_flags_${backend}})
+  endforeach()
+endfunction()
+
+function(_tack_note_toolchain work backend compiler command own)
   execute_process(
-    COMMAND "${CMAKE_C_COMPILER}" --version
-    OUTPUT_VARIABLE version ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
-  string(REGEX REPLACE "\n.*" "" version "${version}")
-  set(flags ${CMAKE_C_FLAGS} ${tack_compile_flags} ${tack_link_flags})
-  separate_arguments(flags UNIX_COMMAND "${flags}")
+    COMMAND ${command}
+    OUTPUT_VARIABLE said ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  # nvcc says more than its name in its last line, hipcc which clang it is in its second.
+  string(REGEX REPLACE "\n.*" "" version "${said}")
+  if(said MATCHES "\n(Build |[^\n]*(clang version ))([^\n]+)")
+    string(APPEND version " (${CMAKE_MATCH_2}${CMAKE_MATCH_3})")
+  endif()
+  separate_arguments(flags UNIX_COMMAND "${own}")
+  list(APPEND flags ${ARGN})
   list(FILTER flags EXCLUDE REGEX "/")
   list(JOIN flags " " flags)
-  file(CONFIGURE OUTPUT "${work}/toolchain.txt" @ONLY CONTENT
-"compiler = ${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}
+  file(CONFIGURE OUTPUT "${work}/toolchain-${backend}.txt" @ONLY CONTENT
+"compiler = ${compiler}
 version = ${version}
 flags = ${flags}
 ")
@@ -210,7 +272,7 @@ endfunction()
 function(_tack_library name work library)
   list(TRANSFORM tack_units_${library} PREPEND "${work}/units/" OUTPUT_VARIABLE units)
   set_source_files_properties(${units} PROPERTIES
-    GENERATED TRUE LANGUAGE C OBJECT_DEPENDS "${work}/toolchain.txt")
+    GENERATED TRUE LANGUAGE C OBJECT_DEPENDS "${work}/toolchain-cpu.txt")
   _tack_library_target(target ${name} ${library})
   add_library(${target} MODULE ${units})
   add_dependencies(${target} ${name}_render)
@@ -235,18 +297,88 @@ function(_tack_library_target out name library)
   set(${out} "${name}_${suffix}" PARENT_SCOPE)
 endfunction()
 
+# --- One image per unit of a GPU -----------------------------------------------------------------
+# Commands run in the work folder and see relative paths only, so that none gets into an image, and
+# as many at once as memory allows, which Ninja's pools can say.
+function(_tack_images work pack)
+  set(backend "${tack_backend_${pack}}")
+  if(NOT backend IN_LIST tack_compilers) # Metal's images are the units
+    return()
+  endif()
+  _tack_job_pool()
+  separate_arguments(flags UNIX_COMMAND "${_tack_flags_${backend}}")
+  if(_tack_host_${backend})
+    list(APPEND flags "-ccbin=${_tack_host_${backend}}")
+  endif()
+  list(TRANSFORM tack_headers PREPEND "${work}/units/" OUTPUT_VARIABLE headers)
+  foreach(unit image IN ZIP_LISTS tack_units_${pack} tack_images_${pack})
+    set(steps "")
+    set(launcher ${_tack_launcher_${backend}})
+    foreach(command IN LISTS tack_commands_${pack})
+      set(words "${${command}}")
+      string(REPLACE "<SOURCE>" "units/${unit}" words "${words}")
+      string(REPLACE "<IMAGE>" "${image}" words "${words}")
+      string(REPLACE "<FLAGS>" "${flags}" words "${words}")
+      list(REMOVE_ITEM words "")
+      list(APPEND steps COMMAND ${launcher} ${words})
+      set(launcher "") # it is for what compiles the source
+    endforeach()
+    cmake_path(GET image PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${work}/${folder}")
+    add_custom_command(
+      OUTPUT "${work}/${image}"
+      DEPENDS "${work}/units/${unit}" "${work}/toolchain-${backend}.txt" ${headers}
+      ${steps}
+      WORKING_DIRECTORY "${work}"
+      JOB_POOL tack_images
+      COMMENT "Compiling ${unit}"
+      VERBATIM)
+  endforeach()
+endfunction()
+
+function(_tack_job_pool)
+  get_property(pools GLOBAL PROPERTY JOB_POOLS)
+  if(NOT pools)
+    set(pools ${CMAKE_JOB_POOLS}) # which CMake reads only where the property is not set
+  endif()
+  if(NOT pools MATCHES "tack_images=")
+    set(jobs "${TACK_JOBS}")
+    if(jobs STREQUAL "")
+      set(jobs "${tack_jobs}")
+    elseif(NOT jobs MATCHES "^[1-9][0-9]*$")
+      _tack_refuse("TACK_JOBS is ${jobs}, and has to be a number of compilers, such as 4")
+    endif()
+    set_property(GLOBAL PROPERTY JOB_POOLS ${pools} tack_images=${jobs})
+  endif()
+endfunction()
+
 # --- The bundle ----------------------------------------------------------------------------------
-# Reads the libraries back; one that is not what it was declared to be fails the build here.
+# Packs images, and reads all that was compiled back; what is not what it was declared to be fails
+# the build here.
 function(_tack_bundle name work)
   set(libraries "")
+  set(toolchains "")
+  set(images "")
   foreach(library IN LISTS tack_libraries)
     _tack_library_target(target ${name} ${library})
     list(APPEND libraries ${target} "${work}/_tack/${library}")
   endforeach()
-  _tack_command(command bundle --folder "${work}")
+  foreach(pack IN LISTS tack_packs)
+    list(APPEND images ${tack_images_${pack}})
+  endforeach()
+  list(TRANSFORM images PREPEND "${work}/")
+  list(TRANSFORM tack_packs PREPEND "${work}/_tack/" OUTPUT_VARIABLE packs)
+  foreach(backend IN ITEMS cpu cuda hip)
+    if((backend STREQUAL "cpu" AND tack_libraries) OR backend IN_LIST tack_compilers)
+      list(APPEND toolchains --toolchain "${work}/toolchain-${backend}.txt")
+    endif()
+  endforeach()
+  _tack_command(command bundle --folder "${work}" ${toolchains})
+  list(REMOVE_ITEM toolchains --toolchain)
   add_custom_command(
     OUTPUT "${work}/_tack/manifest.json"
-    DEPENDS "${work}/variants.json" "${work}/toolchain.txt" ${libraries} ${tack_checkers}
+    BYPRODUCTS ${packs}
+    DEPENDS "${work}/variants.json" ${toolchains} ${libraries} ${images} ${tack_checkers}
     COMMAND ${command}
     COMMENT "Checking and describing the kernels of ${name}"
     VERBATIM)
@@ -259,8 +391,8 @@ endfunction()
 # bundle holds the digest of its bytes.
 function(_tack_install bundle destination)
   install(FILES "${bundle}/manifest.json" DESTINATION "${destination}")
-  foreach(library IN LISTS tack_libraries)
-    cmake_path(GET library PARENT_PATH folder)
-    install(FILES "${bundle}/${library}" DESTINATION "${destination}/${folder}")
+  foreach(artifact IN LISTS tack_libraries tack_packs)
+    cmake_path(GET artifact PARENT_PATH folder)
+    install(FILES "${bundle}/${artifact}" DESTINATION "${destination}/${folder}")
   endforeach()
 endfunction()

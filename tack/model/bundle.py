@@ -7,12 +7,12 @@ missing, of the wrong type or of another schema is a `BundleError` that names th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from tack.model.errors import BundleError
 from tack.model.launch import Launch
-from tack.model.record import Record
+from tack.model.record import Record, replace
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Options
@@ -25,9 +25,11 @@ __all__ = [
     "Bundle",
     "Captured",
     "KernelEntry",
+    "Resources",
     "Skipped",
     "VariantEntry",
     "document",
+    "grouped",
 ]
 
 BUNDLE_SCHEMA: Final = 1
@@ -38,14 +40,19 @@ MANIFEST: Final = "manifest.json"
 
 
 class Artifact(Record):
-    """One library: its target, its path below the bundle's folder, and what was read back."""
+    """What is shipped for one target: a library, or a pack of images (`tack.model.pack`).
+
+    ``path`` is below the bundle's folder. ``needs`` is what its bytes say that it needs: the least
+    CPU level that runs every instruction, found by disassembly, the architecture that a GPU's
+    images are for with the features that they insist on, the version of PTX, the first system
+    that takes a version of Metal.
+    """
 
     target: Target
     path: str
     sha256: str
     size: int
-    level: str
-    """The least CPU level that runs every instruction in it, found by disassembly."""
+    needs: str
 
 
 class Captured(Record):
@@ -63,10 +70,24 @@ class Captured(Record):
     value: str
 
 
+class Resources(Record):
+    """What an entry point of a GPU's image takes, as the image says.
+
+    ``block`` is the greatest number of threads in a block, ``registers`` how many each of them has
+    and ``shared`` the bytes of static shared memory of a block; None where it does not say.
+    """
+
+    symbol: str
+    block: int | None = None
+    registers: int | None = None
+    shared: int | None = None
+
+
 class VariantEntry(Record):
     """One variant for one target: its key and how to launch it.
 
-    ``modules`` and ``captured`` are what its templates add to those of the kernel.
+    ``modules`` and ``captured`` are what its templates add to those of the kernel. ``unit`` is the
+    name of the image that holds a GPU's variant, ``resources`` what its entry points take.
     """
 
     signature: Signature
@@ -76,6 +97,8 @@ class VariantEntry(Record):
     launch: Launch
     modules: tuple[str, ...] = ()
     captured: tuple[Captured, ...] = ()
+    unit: str = ""
+    resources: tuple[Resources, ...] = ()
 
 
 class KernelEntry(Record):
@@ -184,11 +207,35 @@ def _dump(value: Any) -> Any:
         return [_dump(item) for item in value]
     if isinstance(value, Mapping):
         return dict(sorted(value.items()))
+    if isinstance(value, KernelEntry):
+        fields = {name: _dump(getattr(value, name)) for name in value.field_names}
+        return fields | {"variants": [_dump_group(group) for group in grouped(value.variants)]}
     if isinstance(value, Record):
         # What a class gives a default is left out where it has it.
         fields = {name: getattr(value, name) for name in value.field_names}
         return {n: _dump(v) for n, v in fields.items() if v != getattr(type(value), n, ...)}
     return value
+
+
+def grouped(variants: Iterable[VariantEntry]) -> list[list[VariantEntry]]:
+    """Variants that differ in nothing but their target, and what they take there, together.
+
+    The manifest has one row for them: most architectures of a backend share all else.
+    """
+    groups: dict[tuple[Any, ...], list[VariantEntry]] = {}
+    for variant in variants:
+        shared = (getattr(variant, n) for n in variant.field_names if n not in _OF_TARGET)
+        groups.setdefault(tuple(shared), []).append(variant)
+    return list(groups.values())
+
+
+_OF_TARGET: Final = ("target", "resources")
+
+
+def _dump_group(group: Sequence[VariantEntry]) -> dict[str, Any]:
+    row = _dump(group[0])
+    targets = {str(variant.target): _dump(variant.resources) for variant in group}
+    return {"targets": targets} | {n: value for n, value in row.items() if n not in _OF_TARGET}
 
 
 _T = TypeVar("_T")
@@ -254,7 +301,7 @@ class _Reader:
             path=path,
             sha256=self.text(row, "sha256"),
             size=self.integer(row, "size"),
-            level=self.text(row, "level"),
+            needs=self.text(row, "needs"),
         )
 
     def kernel(self, row: Mapping[str, Any]) -> KernelEntry:
@@ -263,22 +310,35 @@ class _Reader:
             parameters=self.strings(row, "parameters"),
             modules=self.strings(row, "modules"),
             captured=self.rows(row, "captured", self.capture),
-            variants=self.rows(row, "variants", self.variant),
+            variants=tuple(v for group in self.rows(row, "variants", self.group) for v in group),
         )
 
     def capture(self, row: Mapping[str, Any]) -> Captured:
         return Captured(self.text(row, "scope"), self.text(row, "name"), self.text(row, "value"))
 
-    def variant(self, row: Mapping[str, Any]) -> VariantEntry:
-        return VariantEntry(
+    def group(self, row: Mapping[str, Any]) -> list[VariantEntry]:
+        targets = self.table(row.get("targets"), "'targets'")
+        parsed = [self.parsed(Target.parse, text) for text in targets]
+        resources = [self.rows(targets, text, self.taken) for text in targets]
+        if not parsed:
+            raise self.fail("a variant has no target")
+        first = VariantEntry(
             signature=self.parsed(Signature.parse, self.text(row, "signature")),
-            target=self.parsed(Target.parse, self.text(row, "target")),
+            target=parsed[0],
             options=self.parsed(Options.from_json, self.table(row.get("options"), "'options'")),
             source_key=self.text(row, "source_key"),
             launch=Launch.from_json(row.get("launch"), self.place),
             modules=self.strings(row, "modules") if "modules" in row else (),
             captured=self.rows(row, "captured", self.capture) if "captured" in row else (),
+            unit=self.text(row, "unit") if "unit" in row else "",
         )
+        rows = zip(parsed, resources, strict=True)
+        return [replace(first, target=target, resources=taken) for target, taken in rows]
+
+    def taken(self, row: Mapping[str, Any]) -> Resources:
+        numbers = [name for name in Resources.field_names if name != "symbol"]
+        found = {name: self.integer(row, name) for name in numbers if name in row}
+        return Resources(self.text(row, "symbol"), **found)
 
     def skip(self, row: Mapping[str, Any]) -> Skipped:
         return Skipped(*(self.text(row, name) for name in Skipped.field_names))
@@ -294,5 +354,7 @@ class _Reader:
             for variant in kernel.variants:
                 if variant.target not in targets:
                     raise self.fail(f"{kernel.name} has a variant for {variant.target}, no library")
+                if (variant.target.gpu is not None) != bool(variant.unit):
+                    raise self.fail(f"{kernel.name} has a variant for {variant.target}, no image")
                 if len(variant.signature) != len(kernel.parameters):
                     raise self.fail(f"{kernel.name} has a variant with another parameter count")

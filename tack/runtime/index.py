@@ -10,6 +10,7 @@ from tack.lang.definition import KernelDefinition
 from tack.model.abi import ABI
 from tack.model.bundle import FOLDER, MANIFEST, Bundle, KernelEntry, document
 from tack.model.errors import BundleError
+from tack.model.gpus import GPUS
 from tack.model.locks import fork_safe_lock
 from tack.model.record import Record
 
@@ -22,7 +23,9 @@ class PackageIndex(Record):
     folder: str
     bundle: Bundle
     entry: KernelEntry | None
-    """The entry of the kernel; None if the bundle has none."""
+    """The entry of the kernel with its variants for CPUs; None if the bundle has none."""
+    elsewhere: tuple[str, ...] = ()
+    """The targets of its other variants."""
 
 
 _read: dict[str, dict[str, Any]] = {}
@@ -44,9 +47,10 @@ def index_for(definition: KernelDefinition) -> PackageIndex | None:
     place = os.path.join(folder, MANIFEST)
     with _lock:
         data = _read.get(folder) or _load(place)
-        bundle = _bundle(data, definition.name, package, place)
+        own, elsewhere = _for_cpus(data, definition.name)
+        bundle = _bundle(own, package, place)
         _read[folder] = data
-    return PackageIndex(folder, bundle, next(iter(bundle.kernels), None))
+    return PackageIndex(folder, bundle, next(iter(bundle.kernels), None), elsewhere)
 
 
 def _find(module: str) -> tuple[str, str] | None:
@@ -70,12 +74,38 @@ def _load(place: str) -> dict[str, Any]:
     return document(content, place)
 
 
-def _bundle(data: dict[str, Any], kernel: str, package: str, place: str) -> Bundle:
-    """The bundle without its other kernels."""
+def _for_cpus(data: dict[str, Any], kernel: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The document with one kernel and its variants for CPUs, and the targets of the others.
+
+    Variants for GPUs are not parsed: they would cost a call that cannot take them.
+    """
     rows = data.get("kernels")
-    if isinstance(rows, list):
-        own = [row for row in rows if not isinstance(row, dict) or row.get("name") == kernel]
-        data = data | {"kernels": own, "skipped": []}
+    if not isinstance(rows, list):
+        return data, ()
+    own: list[Any] = []
+    elsewhere: dict[str, None] = {}
+    for row in rows:
+        if isinstance(row, dict) and row.get("name") != kernel:
+            continue
+        variants = row.get("variants") if isinstance(row, dict) else None
+        if isinstance(variants, list):
+            gpus = [_gpu_targets(variant) for variant in variants]
+            elsewhere |= dict.fromkeys(target for targets in gpus for target in targets)
+            kept = [v for v, gpu in zip(variants, gpus, strict=True) if not gpu]
+            own.append(row | {"variants": kept})
+        else:
+            own.append(row)
+    return data | {"kernels": own, "skipped": []}, tuple(elsewhere)
+
+
+def _gpu_targets(variant: object) -> tuple[str, ...]:
+    """The targets of a row for GPUs, which is for nothing else; none of any other row."""
+    targets = variant.get("targets") if isinstance(variant, dict) else None
+    names = tuple(targets) if isinstance(targets, dict) else ()
+    return names if all(name.partition(":")[0] in GPUS for name in names) else ()
+
+
+def _bundle(data: dict[str, Any], package: str, place: str) -> Bundle:
     bundle = Bundle.from_json(data, place)
     if bundle.package != package:
         raise BundleError(f"{place}: the bundle is of {bundle.package!r}, not of {package!r}")

@@ -76,6 +76,10 @@ def _choose(
     index: PackageIndex,
     entry: KernelEntry,
 ) -> Resolution:
+    if index.elsewhere:
+        targets = ", ".join(index.elsewhere)
+        note = f"variants for {targets} were not looked at: the arrays are in this machine's memory"
+        shown = replace(shown, notes=(note,))
     candidates: list[Candidate] = []
     chosen: VariantEntry | None = None
     launchable: _core.Launchable | None = None

@@ -4,7 +4,7 @@
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
-#define __launch_bounds__(threads) __attribute__((launch_bounds(threads)))
+#define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
 
 #define TACK_AXIS(axis, builtin)                                                      \
   __declspec(property(get = get_##axis)) unsigned int axis;                           \
