@@ -14,15 +14,16 @@ from tack.ir.traversal import kernel_loop
 from tack.model.abi import ABI
 from tack.model.dtypes import DTYPES, NARROW
 from tack.model.launch import Launch, Slot
+from tack.render.author_values import ENTRIES_FOLLOW, AuthorSource, Spelled
 from tack.render.c_dialect import ATOMICS, BITCASTS, C
 from tack.render.loops import parallel_loop
 from tack.render.renderer import Renderer
-from tack.render.slots import listed
+from tack.render.slots import SlotParameter, listed
 from tack.render.source import Source
-from tack.render.statements import writer_of
+from tack.render.statements import BodyWriter, writer_of
 from tack.render.templates import fill
 
-__all__ = ["assemble", "render", "renderer"]
+__all__ = ["assemble", "render", "render_author", "renderer"]
 
 _SPAN: Final = ("begin", "end")
 _SPAN_TYPES: Final = tuple(f"{C.types['i64']} {name}" for name in _SPAN)
@@ -30,7 +31,9 @@ _SPAN_TYPES: Final = tuple(f"{C.types['i64']} {name}" for name in _SPAN)
 
 def renderer() -> Renderer:
     """The renderer of C for the CPU, without a compiler."""
-    return Renderer(render=render, assemble=assemble, suffix=".c")
+    return Renderer(
+        render=render, assemble=assemble, suffix=".c", language="c", render_author=render_author
+    )
 
 
 def render(function: IRFunction, launch: Launch, symbol: str) -> str:
@@ -38,11 +41,37 @@ def render(function: IRFunction, launch: Launch, symbol: str) -> str:
     names, slots, writer = writer_of(function, launch, C)
     lines = parallel_loop(kernel_loop(function), writer, names, slots)
     parameters = slots.parameters(C)
+    definition = "\n".join([_head(symbol, parameters), "{", *lines, "}", ""])
+    return _with_entries(definition, parameters, launch, symbol)
+
+
+def render_author(function: IRFunction, launch: Launch, symbol: str, author: AuthorSource) -> str:
+    """As `render`, of a source kernel: its author's template defines the function."""
+    names, slots, _ = writer_of(function, launch, C)
+    parameters, loop = slots.every(C), kernel_loop(function)
+
+    def loops(body: BodyWriter, _groups: bool) -> list[str]:
+        return parallel_loop(loop, body, names, slots)
+
+    spelled = Spelled(function, launch, names, slots, C)
+    text = author.text(spelled, symbol, _head(symbol, parameters), loops)
+    return _with_entries(text + ENTRIES_FOLLOW, parameters, launch, symbol)
+
+
+def _head(symbol: str, parameters: Sequence[SlotParameter]) -> str:
+    """What the function of a variant begins with."""
+    declarations = listed([*(p.declaration for p in parameters), *_SPAN_TYPES])
+    return "\n".join([f"TACK_INLINE void {symbol}(", *(f"    {line}" for line in declarations)])
+
+
+def _with_entries(
+    definition: str, parameters: Sequence[SlotParameter], launch: Launch, symbol: str
+) -> str:
+    """The function of a variant, and its entry points."""
     return fill(
         "c/kernel.c.j2",
         symbol=symbol,
-        lines=lines,
-        declarations=listed([*(p.declaration for p in parameters), *_SPAN_TYPES]),
+        definition=definition,
         restricted=listed([*(p.restricted for p in parameters), *_SPAN_TYPES]),
         values=listed([*(f"args[{p.position}].{_member(p.slot)}" for p in parameters), *_SPAN]),
         names=listed([*(p.name for p in parameters), *_SPAN]),
@@ -83,7 +112,7 @@ def assemble(unit: str, sources: Sequence[Source]) -> str:
     unaligned = [
         (C.types[name], spelling)
         for name, spelling in C.unaligned.items()
-        if spelling != C.types[name] and any(f"({spelling} *)" in text for text in texts)
+        if spelling != C.types[name] and any(f"{spelling} *)" in text for text in texts)
     ]
     return fill(
         "c/unit.c.j2",
