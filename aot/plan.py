@@ -16,12 +16,14 @@ from tack.aot.enumerate import Instantiation, enumerate_kernels
 from tack.aot.inputs import generator_files
 from tack.aot.manifest import Manifest
 from tack.aot.source_tree import SourceTree, open_source_tree
-from tack.aot.units import chunks, unit_name, unit_path
+from tack.aot.units import UNIT_SIZE, chunks, unit_name, unit_path
 from tack.compile import generate
 from tack.lang.definition import KernelDefinition
-from tack.model.bundle import Skipped
+from tack.lang.source_kernel import SourceKernelDefinition
+from tack.model.bundle import Skipped, is_template
 from tack.model.capabilities import capabilities_of, lacking
 from tack.model.errors import CompileError, ManifestError, UnsupportedError
+from tack.model.keys import sha256
 from tack.model.signature import Signature
 from tack.model.spelling import advice
 from tack.model.targets import CPU_LEVELS, Target, best_first, cpu_family
@@ -216,17 +218,26 @@ def _skip(row: Instantiation, target: Target, reason: str) -> Skipped:
 
 def _units(target: Target, sources: Sequence[Source]) -> Iterator[Unit]:
     suffix = renderer_for(target).suffix
-    for index, chunk in enumerate(chunks(sources)):
+    for index, chunk in enumerate(chunks(sources, _unit_size(sources))):
         kernel = chunk[0].variant.kernel.name
         name = unit_name(kernel, index)
         yield Unit(name, unit_path(target, name, suffix), kernel, target, tuple(chunk))
+
+
+def _unit_size(sources: Sequence[Source]) -> int:
+    """How many variants share a unit.
+
+    Of what an author wrote each has its own: helpers, macros and includes are in nobody's way.
+    """
+    own = any(isinstance(source.variant.kernel, SourceKernelDefinition) for source in sources)
+    return 1 if own else UNIT_SIZE
 
 
 class _Generator:
     """Generates each variant; targets whose renderers write the same share the text.
 
     These are the same but for conversions and tensor cores, and agree in those that the variant
-    was made for.
+    was made for. Templates of authors are made for one target, which they are told.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -238,6 +249,7 @@ class _Generator:
         variant = Variant(row.kernel, row.signature, target, row.kernel.options)
         common = replace(renderer, supported_ops=renderer.supported_ops - converts, tensor_cores=())
         facts: dict[str, Any] = dict.fromkeys(converts, True) | {"warps": renderer.tensor_cores}
+        facts["target"] = target
         done = self._done.setdefault((row.kernel.name, row.signature, common), [])
         for others, source in done:
             if all(facts.get(name) == others.get(name) for name in source.facts):
@@ -262,8 +274,22 @@ def _modules(tree: SourceTree, kernels: Sequence[KernelPlan]) -> dict[str, tuple
     names.update(name for source in sources for name in source.modules)
     found: dict[str, tuple[Path, str]] = {}
     for name in sorted(names):
-        described = tree.describe(name)
+        described = _describe_template(kernels, name) or tree.describe(name)
         if described is None:
             raise ManifestError(f"the module {name!r} has no file, so a wheel cannot carry it")
         found[name] = described
     return found
+
+
+def _describe_template(kernels: Sequence[KernelPlan], name: str) -> tuple[Path, str] | None:
+    """File and digest of a template of a source kernel; None for the name of a module."""
+    if not is_template(name):
+        return None
+    for kernel in kernels:
+        definition = kernel.definition
+        if isinstance(definition, SourceKernelDefinition):
+            used = (name in source.modules for unit in kernel.units for source in unit.sources)
+            if any(used):
+                path = Path(definition.path(name))
+                return path, sha256(path.read_bytes())
+    return None

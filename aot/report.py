@@ -16,7 +16,7 @@ from typing import Any
 
 from tack.aot.elf import parse_library
 from tack.aot.images import read_images
-from tack.model.bundle import FOLDER, MANIFEST, Artifact, Bundle
+from tack.model.bundle import FOLDER, MANIFEST, Artifact, Bundle, is_template
 from tack.model.errors import BundleError, TackError
 
 __all__ = ["Checked", "Inspection", "inspect"]
@@ -149,10 +149,21 @@ def _library_problem(artifact: Artifact, content: bytes | None) -> str:
 
 
 def _check_modules(bundle: Bundle, read: _Read) -> Iterator[Checked]:
-    """The package's Python files; a bundle that lies alone has none of them beside it."""
+    """The package's Python files; a bundle that lies alone has none of them beside it.
+
+    Templates of source kernels are looked at where they were shipped.
+    """
     if read("__init__.py") is None:
         return
+    folder = bundle.package.replace(".", "/") + "/"
     for module, digest in bundle.modules.items():
+        if is_template(module):
+            content = read(module.removeprefix(folder)) if module.startswith(folder) else None
+            if content is not None:
+                edited = hashlib.sha256(content).hexdigest() != digest
+                problem = "it was edited since the build" if edited else ""
+                yield Checked(module.removeprefix(folder), problem)
+            continue
         if module != bundle.package and not module.startswith(f"{bundle.package}."):
             continue
         base = "/".join(module.removeprefix(bundle.package).strip(".").split("."))

@@ -65,7 +65,7 @@ def image_path(target: Target, name: str, suffix: str) -> str:
 _Item = TypeVar("_Item")
 
 
-def chunks(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    """The items, in their order, by units."""
-    for start in range(0, len(items), UNIT_SIZE):
-        yield items[start : start + UNIT_SIZE]
+def chunks(items: Sequence[_Item], size: int = UNIT_SIZE) -> Iterator[Sequence[_Item]]:
+    """The items, in their order, by units of ``size`` at most."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what type checkers see of the table below
     from tack import math as math
     from tack import random as random
     from tack.decorator import kernel as kernel
+    from tack.decorator import source_kernel as source_kernel
     from tack.lang.array import Array as Array
     from tack.lang.atomics import *
     from tack.lang.builtins import *
@@ -58,7 +59,7 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
         "math",
         "random",
     ),
-    "tack.decorator": ("kernel",),
+    "tack.decorator": ("kernel", "source_kernel"),
     "tack.lang.array": ("Array",),
     "tack.lang.atomics": (
         "atomic_add",

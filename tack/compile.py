@@ -8,18 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from tack.ir.nodes import Expression, IRAtomic, IRFunction, IRNode
 from tack.ir.traversal import kernel_loop, walk_ir
 from tack.ir.verify import verify_ir
+from tack.lang.source_kernel import SourceKernelDefinition
 from tack.model.errors import TOO_DEEP, CompileError, UnsupportedError
 from tack.model.keys import digest, source_key
 from tack.model.launch import MAX_SLOTS, Launch
 from tack.model.variant import Variant
 from tack.passes.fragments import Warps
 from tack.passes.host import host_program
-from tack.passes.pack import Layout, pack
+from tack.passes.pack import Layout, pack, pack_all
+from tack.render.author_templates import AuthorTemplate
+from tack.render.author_values import AuthorSource
 from tack.render.names import ascii_identifier
 from tack.render.renderer import Renderer
 from tack.render.source import Source
@@ -27,7 +31,7 @@ from tack.render.source import Source
 if TYPE_CHECKING:
     from tack.lang.definition import KernelDefinition
 
-__all__ = ["assemble", "generate", "prepared", "symbol_of"]
+__all__ = ["assemble", "author_template", "generate", "prepared", "symbol_of"]
 
 _SHORT_NAME: Final = 32
 
@@ -69,8 +73,18 @@ def _depth_refused(kernel: str) -> Iterator[None]:
         raise CompileError(TOO_DEEP.format(kernel)) from None
 
 
+def author_template(definition: SourceKernelDefinition, language: str) -> AuthorTemplate:
+    """The template of a source kernel in a language.
+
+    `UnsupportedError` where it has none, `tack.lang.source.SourceUnavailable` where it is missing.
+    """
+    return AuthorTemplate(definition.name, definition.root, definition.template(language))
+
+
 def _generate(variant: Variant, renderer: Renderer) -> Source:
     definition = cast("KernelDefinition", variant.kernel)
+    if isinstance(definition, SourceKernelDefinition):
+        return _generate_author(definition, variant, renderer)
     function = _prepared(variant, renderer)
     _refuse_missing(function, variant, renderer)
     _check_workgroup(function, variant, renderer)
@@ -91,6 +105,39 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
         captured=tuple(item for item in fingerprint.captured if item not in own.captured),
         facts=function.facts,
     )
+
+
+def _generate_author(
+    definition: SourceKernelDefinition, variant: Variant, renderer: Renderer
+) -> Source:
+    if renderer.render_author is None:
+        raise UnsupportedError(
+            f"{definition.name} is a source kernel, and nothing compiles such templates to LLVM"
+        )
+    from tack.lang.lower import lower_kernel
+    from tack.passes.pipeline import prepare
+
+    function = lower_kernel(definition, variant.signature)
+    shared = {name: array for name, array in function.local_arrays.items() if array.shared}
+    function = prepare(function, renderer)
+    if renderer.has_shared:
+        function.local_arrays |= shared  # which no pass sees in use
+    else:  # what a GPU's template has of workgroups, a CPU's has no use for
+        function.workgroup = ()
+    _check_workgroup(function, variant, renderer)
+    template = author_template(definition, renderer.language)
+    layout = pack_all(function, definition.written)
+    symbol = symbol_of(variant)
+    flavours = renderer.flavours if definition.noalias else renderer.flavours[:1]
+    extents = kernel_loop(function).extents
+    launch = plan_launch(function, extents, layout, symbol, replace(renderer, flavours=flavours))
+    author = AuthorSource(variant, template)
+    text = renderer.render_author(function, launch, symbol, author)
+    files = template.files()
+    fingerprint = definition.fingerprint()
+    key = source_key(fingerprint.digest, variant.signature, variant.options, files)
+    modules = tuple(sorted(files))
+    return Source(variant, text, launch, key, modules=modules, facts=frozenset({"target"}))
 
 
 def _refuse_missing(function: IRFunction, variant: Variant, renderer: Renderer) -> None:

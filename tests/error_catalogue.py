@@ -41,6 +41,7 @@ instead. What a message fills in is written `…` here; below each is the error 
 _CHAPTERS = {
     "lang/definition.py": "Annotations",
     "lang/lower.py": "The kernel and its parallel loop",
+    "lang/lower_declaration.py": "Declarations of source kernels",
     "lang/lower_statements.py": "Statements",
     "lang/lower_expressions.py": "Expressions",
     "lang/lower_operators.py": "Literals and operators",

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import itertools
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
+import venv
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tack.aot.cmake import cmake_dir
 from tack.aot.manifest import Manifest, read_manifest
 from tack.aot.plan import Plan, make_plan
 
-__all__ = ["KERNELS", "MANIFEST", "Project", "build_wheel", "made_once", "module_of", "only"]
+__all__ = [
+    "KERNELS",
+    "MANIFEST",
+    "Project",
+    "build_wheel",
+    "empty_environment",
+    "made_once",
+    "module_of",
+    "only",
+    "run_in",
+]
 
 KERNELS = """
     import tack
@@ -135,6 +148,45 @@ def build_wheel(package: Path, out: Path, **environment: str) -> subprocess.Comp
         stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, **environment},
+    )
+
+
+def empty_environment(folder: Path, wheel: Path) -> Path:
+    """An environment with Python, NumPy, tack and a wheel: no pip, no jinja2, no compiler."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    numpy_folder = Path(np.__file__).parent
+    for part in (numpy_folder, numpy_folder.with_name("numpy.libs")):
+        if part.is_dir():
+            (site / part.name).symlink_to(part)
+    _install_tack(site)
+    command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet"]
+    subprocess.run([*command, "--target", site, wheel], check=True)
+    return folder
+
+
+def _install_tack(site: Path) -> None:
+    """The tack under test, from wherever its parts are."""
+    parts = {"": "tack", "aot": "tack.aot", "templates": "tack.templates"}
+    for folder, module in parts.items():
+        (source,) = importlib.import_module(module).__path__
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, site / "tack" / folder, dirs_exist_ok=True, ignore=ignored)
+    core = importlib.import_module("tack._core").__file__
+    assert core is not None
+    if not (site / "tack" / Path(core).name).exists():
+        shutil.copy(core, site / "tack")
+
+
+def run_in(environment: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program in an environment, with nothing else on PATH."""
+    return subprocess.run(
+        [environment / "bin" / "python", "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=environment,
+        env={"PATH": str(environment / "bin")},
     )
 
 

@@ -634,6 +634,13 @@ TEMPLATE_LOOPS: dict[str, tuple[str, str]] = {
 }
 
 
+# The loop of a source kernel: (under the caret, words).
+DECLARATIONS: dict[str, tuple[str, str]] = {
+    "for i in range(1, 3): ...": ("range(1, 3)", "counts from 0 in steps of 1; write range(n)"),
+    "for i in range(3): x[i] = 1.0": ("x[i] = 1.0", "what they do is written in the template"),
+}
+
+
 STATEMENTS |= array_refusals.STATEMENTS
 APART |= array_refusals.APART | group_refusals.APART
 
@@ -666,6 +673,10 @@ def _cases() -> list[Case]:
     for head, (under, words) in TEMPLATE_LOOPS.items():
         text = f"def kernel(grid, x):\n    {head}\n        x[0] = 1\n"
         cases.append(_with_template(head, text, words, under))
+    decorator = '@tack.source_kernel(c="kernel.c.j2", writes="x")'
+    for loop, (under, words) in DECLARATIONS.items():
+        text = f"import tack\n\n{decorator}\ndef kernel(x):\n    {loop}\n"
+        cases.append(Case(loop, text, "f32[:]", words, under))
     return cases
 
 

@@ -19,9 +19,8 @@ from generator import load_module
 from gpu_twins import (
     DIALECTS,
     Emulated,
-    compile_nvcc,
+    compile_image,
     compile_nvrtc,
-    compile_zig,
     emulated_disagreements,
 )
 from harness import differences, levels, run_kernel
@@ -213,7 +212,7 @@ def test_ptx_has_fused_operations_in_contract_and_fast_alone(tmp_path: Path) -> 
         made = source(kernels(tmp_path, mode)["rest"], names(np.float32, 3), target)
         unit, ptx = tmp_path / f"{mode}.cu", tmp_path / f"{mode}.ptx"
         unit.write_text(assemble("modes", [made], renderer_for(target)), encoding="utf-8")
-        compile_nvcc(unit, "compute_90", ptx)
+        compile_image(unit, Target("cuda", "compute_90"), ptx)
         text = ptx.read_text(encoding="utf-8")
         assert ("fma.rn.f32" in text) == (mode != "strict")
         assert ("fma.rn.f32" in compile_nvrtc(unit, "compute_90").decode()) == (mode != "strict")
@@ -406,10 +405,8 @@ def test_fast_functions_of_gpus_compile_and_compute(dialect: str, tmp_path: Path
     unit.write_text(
         assemble("fast", list(sources.values()), renderer_for(target)), encoding="utf-8"
     )
-    if dialect == "hip":
-        compile_zig(unit, target.arch, tmp_path / "image")
-    if dialect == "cuda":
-        compile_nvcc(unit, target.arch, tmp_path / "image")
+    if dialect in ("cuda", "hip"):
+        compile_image(unit, target, tmp_path / "image")
 
 
 @pytest.mark.parametrize("mode", ["contract", "fast"])

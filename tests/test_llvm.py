@@ -77,7 +77,9 @@ EXAMPLE: dict[str, list[Any]] = {
 
 def example_pairs(module: ModuleType, manifest: dict[str, Any]) -> Iterator[Pair]:
     for entry in manifest["kernel"]:
-        name = entry["name"].partition(":")[2]
+        home, _, name = entry["name"].partition(":")
+        if home != "imagekit.kernels":
+            continue
         arguments = EXAMPLE[name]
         for text in entry["signatures"]:
             for dtype in entry.get("where", {}).get("T", [""]):

@@ -311,6 +311,26 @@ def test_flavours_are_the_entry_points() -> None:
     assert [name for name, _ in only] == ["general"]
 
 
+@tack.source_kernel(c="never read", writes="y")
+def written(y: tack.Array) -> None:
+    for _ in range(y.shape[0]):
+        ...
+
+
+def test_language_chooses_the_template_and_render_author_fills_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    variant = Variant(written.definition, Signature.parse("f32[:]"), CPU)
+    with pytest.raises(UnsupportedError, match=r"has templates in c alone, .* needs one in other"):
+        generate(variant, replace(renderer_for(CPU), language="other"))
+    with pytest.raises(UnsupportedError, match="nothing compiles such templates"):
+        generate(variant, replace(renderer_for(CPU), render_author=None))
+    monkeypatch.setattr(written.definition, "template", lambda language: Path(__file__).name)
+    monkeypatch.setattr(written.definition, "root", str(Path(__file__).parent))
+    filled = replace(renderer_for(CPU), render_author=lambda *_: "text of the author")
+    assert generate(variant, filled).text == "text of the author"
+
+
 def test_the_docs_name_each_field() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("## The record")[2].partition("\n## ")[0]
     rows = [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")]

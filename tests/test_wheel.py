@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
 import shutil
-import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 from harness import levels
-from projects import build_wheel, only
+from projects import build_wheel, empty_environment, only, run_in
 
 from tack.aot.report import inspect
 from tack.aot.skeleton import write_package
@@ -69,32 +64,10 @@ def test_the_wheel_is_what_its_bundle_says(built):
     ]
 
 
-def install_tack(site: Path) -> None:
-    """The tack under test, from wherever its parts are."""
-    parts = {"": "tack", "aot": "tack.aot", "templates": "tack.templates"}
-    for folder, module in parts.items():
-        (source,) = importlib.import_module(module).__path__
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source, site / "tack" / folder, dirs_exist_ok=True, ignore=ignored)
-    core = importlib.import_module("tack._core").__file__
-    if not (site / "tack" / Path(core).name).exists():
-        shutil.copy(core, site / "tack")
-
-
 @pytest.fixture(scope="module")
 def environment(built, tmp_path_factory):
     """An environment with Python, NumPy, tack and the wheel: no pip, no jinja2, no compiler."""
-    folder = tmp_path_factory.mktemp("environment") / "env"
-    venv.create(folder, with_pip=False, symlinks=True)
-    (site,) = folder.glob("lib/python*/site-packages")
-    numpy_folder = Path(np.__file__).parent
-    for part in (numpy_folder, numpy_folder.with_name("numpy.libs")):
-        if part.is_dir():
-            (site / part.name).symlink_to(part)
-    install_tack(site)
-    command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet"]
-    subprocess.run([*command, "--target", site, built[1]], check=True)
-    return folder
+    return empty_environment(tmp_path_factory.mktemp("environment") / "env", built[1])
 
 
 CALL = """
@@ -120,19 +93,8 @@ print(json.dumps({
 """
 
 
-def run(environment: Path, code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [environment / "bin" / "python", "-c", code],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=environment,
-        env={"PATH": str(environment / "bin")},
-    )
-
-
 def test_an_installed_kernel_runs_where_nothing_can_compile(environment):
-    done = run(environment, CALL)
+    done = run_in(environment, CALL)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["imported"] == []
@@ -142,7 +104,7 @@ def test_an_installed_kernel_runs_where_nothing_can_compile(environment):
 
 
 def test_what_was_not_built_is_an_error_that_lists_what_was(environment):
-    done = run(
+    done = run_in(
         environment,
         "import numpy as np, wheeled\nx = np.zeros(3, np.int32)\nwheeled.saxpy(1, x, x, x)",
     )

@@ -19,7 +19,7 @@ from typing import Any
 
 import imagekit
 import numpy as np
-from imagekit import kernels
+from imagekit import handwritten, kernels
 from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
@@ -129,6 +129,11 @@ def cases(rgb: Array) -> Iterator[Case]:
         (flat, np.empty_like(flat)),
         lambda real: np.sqrt(flat.astype(real) * real(top)),
     )
+    yield Case(
+        handwritten.median,
+        (grey, np.empty_like(grey)),
+        lambda real: ndimage.median_filter(grey.astype(real), 3, mode="nearest"),
+    )
     total = np.uint64 if rgb.dtype.kind == "u" else np.float64
     yield Case(
         kernels.row_sums,
@@ -153,6 +158,8 @@ def pictures(rgb: Array) -> Iterator[Picture]:
         np.clip(exact + AMOUNT * (exact - smooth), 0, top),
     )
     yield Picture("luminance", rgb, grey, exact @ LUMINANCE)
+    middle = ndimage.median_filter(grey, 3, mode="nearest")
+    yield Picture("median", grey, imagekit.median(grey), middle)
     yield Picture("tone", rgb, imagekit.tone(rgb), np.sqrt(exact * top))
     yield Picture("row-sums", grey, imagekit.row_sums(grey), grey.sum(axis=1, dtype=np.float64))
 

@@ -14,7 +14,7 @@ from tack.backends.cpu import LoadedLibrary
 from tack.model.errors import ToolchainError
 from tack.model.targets import Target
 
-__all__ = ["Toolchain", "toolchain"]
+__all__ = ["Toolchain", "c_toolchain", "toolchain"]
 
 
 class Toolchain(Protocol):
@@ -55,15 +55,37 @@ def toolchain() -> Toolchain:
     llvm = cpu_llvm.find()
     if llvm is not None:
         return llvm
-    from tack.backends import cpu_cc
-
-    compiler = cpu_cc.find()
-    if compiler is not None and find_spec("jinja2") is not None:
-        return compiler
-    way = "install gcc or clang"
+    compiler, way = _c_compiler()
     if compiler is not None:
-        way = f"install jinja2, with which {compiler} will do"
+        return compiler
     raise ToolchainError(
         "a kernel that was not prebuilt is compiled by llvmlite 0.45 or newer, or by a C compiler, "
         f"and there is neither: pip install 'tack-aot[jit]', or {way}"
     )
+
+
+@functools.cache
+def c_toolchain() -> Toolchain:
+    """As `toolchain`, of what compiles C: for source kernels.
+
+    `ToolchainError` says what to install where there is none.
+    """
+    compiler, way = _c_compiler()
+    if compiler is not None:
+        return compiler
+    raise ToolchainError(
+        "a source kernel that was not prebuilt is compiled by a C compiler, whatever else there "
+        f"is, and there is none: {way}, or ship a prebuilt variant"
+    )
+
+
+def _c_compiler() -> tuple[Toolchain | None, str]:
+    """The C compiler, or None and what to do for one."""
+    from tack.backends import cpu_cc
+
+    compiler = cpu_cc.find()
+    if compiler is None:
+        return None, "install gcc or clang"
+    if find_spec("jinja2") is None:
+        return None, f"install jinja2, with which {compiler} will do"
+    return compiler, ""

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tack.model.dtypes import DType
+from tack.model.record import Record
 from tack.model.vectors import VectorType, components_of
 
 __all__ = [
     "MISSING",
     "Constant",
+    "Declaration",
     "assigned_name",
     "describe",
     "dotted_name",
@@ -43,6 +45,12 @@ class Constant:
     def literal(self) -> int | float:
         """The plain Python number."""
         raise NotImplementedError
+
+
+class Declaration(Record):
+    """What a decorator was given, by content, where that is part of what a kernel is."""
+
+    text: str
 
 
 def resolve(function: types.FunctionType, dotted: str) -> Any:
@@ -166,6 +174,8 @@ def describe(value: Any) -> str:
         return f"number {_number(value)}"
     if type(value) is tuple:
         return f"tuple {', '.join(map(describe, value))}"
+    if isinstance(value, Declaration):
+        return f"declared {value.text}"
     if value is MISSING:
         return "nothing"
     owner = value if isinstance(value, type) or callable(value) else type(value)

@@ -27,6 +27,7 @@ from tack.lang.definition import Annotation, KernelDefinition
 from tack.lang.lower_base import ArrayParameter, Meaning, TemplateNode, again
 from tack.lang.lower_statements import StatementLowering
 from tack.lang.lower_templates import passed_names, template_node
+from tack.lang.source_kernel import SourceKernelDefinition
 from tack.lang.template import EXTENTS
 from tack.lang.vectors import VectorMeaning
 from tack.model.dtypes import DType
@@ -34,7 +35,7 @@ from tack.model.signature import ArraySpec, ScalarSpec, Signature, Spec
 from tack.model.spelling import article, counted
 from tack.model.vectors import VectorType, component_names
 
-__all__ = ["check_signature", "lower_kernel"]
+__all__ = ["KernelLowering", "check_signature", "lower_kernel"]
 
 MAX_PARAMETERS = 127
 
@@ -48,7 +49,11 @@ def lower_kernel(definition: KernelDefinition, signature: Signature) -> IRFuncti
     problem = check_signature(definition, signature)
     if problem is not None:
         raise ValueError(f"{definition.name}: '{signature}' does not fit: {problem}")
-    return _KernelLowering(definition, signature).lower()
+    if isinstance(definition, SourceKernelDefinition):
+        from tack.lang.lower_declaration import DeclarationLowering
+
+        return DeclarationLowering(definition, signature).lower()
+    return KernelLowering(definition, signature).lower()
 
 
 def check_signature(definition: KernelDefinition, signature: Signature) -> str | None:
@@ -59,6 +64,8 @@ def check_signature(definition: KernelDefinition, signature: Signature) -> str |
         return f"it has {len(signature)} entries and the kernel {len(names)} parameters ({listed})"
     for name, annotation, spec in zip(names, definition.annotations, signature, strict=True):
         problem = _contradiction(annotation, spec)
+        if problem is None and isinstance(definition, SourceKernelDefinition):
+            problem = definition.misfit(name, spec)
         if problem is not None:
             return f"{name!r} {problem}"
     return None
@@ -85,7 +92,7 @@ def _contradiction(annotation: Annotation | None, spec: Spec) -> str | None:
     return None if fits else f"is annotated {shown}, so no call has {spec} there; write {wanted}"
 
 
-class _KernelLowering(StatementLowering):
+class KernelLowering(StatementLowering):
     """Lowers one kernel for one signature."""
 
     def __init__(self, kernel: KernelDefinition, signature: Signature) -> None:
@@ -269,10 +276,14 @@ class _KernelLowering(StatementLowering):
                     "the host computes the bounds of the parallel loop, and "
                     "reads no array elements; pass the bound as a scalar",
                 )
+        self.loop_body(node, first)
+        return self.at(node, IRParallelFor(names, extents, self.out))
+
+    def loop_body(self, node: ast.For, first: list[Statement]) -> None:
+        """What an iteration does, beginning with what sets its indices."""
         for statement in [*self._own_copies(node), *first]:
             self.out.append(statement)
         self.block(node.body)
-        return self.at(node, IRParallelFor(names, extents, self.out))
 
     def _range_loop(
         self, node: ast.For, call: ast.Call

@@ -30,6 +30,7 @@ __all__ = [
     "VariantEntry",
     "document",
     "grouped",
+    "is_template",
 ]
 
 BUNDLE_SCHEMA: Final = 1
@@ -86,8 +87,9 @@ class Resources(Record):
 class VariantEntry(Record):
     """One variant for one target: its key and how to launch it.
 
-    ``modules`` and ``captured`` are what its templates add to those of the kernel. ``unit`` is the
-    name of the image that holds a GPU's variant, ``resources`` what its entry points take.
+    ``modules`` and ``captured`` are what its templates add to those of the kernel; of a source
+    kernel ``modules`` are the files of its template. ``unit`` is the name of the image that holds a
+    GPU's variant, ``resources`` what its entry points take.
     """
 
     signature: Signature
@@ -126,8 +128,9 @@ class Skipped(Record):
 class Bundle(Record):
     """Everything that one package ships.
 
-    ``modules`` maps the name of each Python module that contributed to the SHA-256 of its file;
-    ``toolchain`` identifies the compiler by content.
+    ``modules`` maps the name of each Python module that contributed, and of each file of a source
+    kernel's template (`is_template`), to the SHA-256 of its file; ``toolchain`` identifies the
+    compiler by content.
     """
 
     package: str
@@ -177,6 +180,14 @@ class Bundle(Record):
         )
         reader.check_references(bundle)
         return bundle
+
+
+def is_template(name: str) -> bool:
+    """Whether what contributed to a variant is a template of a source kernel, and no module.
+
+    It is named by its path from the folder above the package on, and no module has slashes.
+    """
+    return "/" in name
 
 
 def document(content: bytes, place: str) -> dict[str, Any]:

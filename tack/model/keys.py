@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -55,12 +55,22 @@ def digest(*parts: str | bytes) -> str:
     return sha256(b"".join(len(c).to_bytes(8, "little") + c for c in contents))
 
 
-def source_key(fingerprint: str, signature: Signature, options: Options) -> str:
+def source_key(
+    fingerprint: str,
+    signature: Signature,
+    options: Options,
+    files: Mapping[str, str] | None = None,
+) -> str:
     """The key of the code of one instantiation.
 
     ``fingerprint`` is the digest of the kernel's canonical syntax and of everything it reaches,
-    the methods of ``signature``'s templates included (`tack.lang.fingerprint`).
+    the methods of ``signature``'s templates included (`tack.lang.fingerprint`). ``files`` are those
+    of a source kernel's template, each with the SHA-256 of its bytes; their names do not count,
+    which the declaration and the templates themselves hold.
     """
+    if files:
+        contents = (content for _, content in sorted(files.items()))
+        fingerprint = digest("tack own source", fingerprint, *contents)
     return digest("tack source", fingerprint, signature.content(), str(options))
 
 

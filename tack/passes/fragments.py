@@ -217,7 +217,7 @@ class Fragments:
                 ("row", "column"), node.indices, (layout.row, layout.column), strict=True
             )
         ]
-        places = [
+        places: list[list[Expression]] = [
             [
                 operate("+", IRName(start.target, i64), constant(offset, i64))
                 for start, offset in zip(starts, layout.place(0, element), strict=True)

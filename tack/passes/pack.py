@@ -6,7 +6,7 @@ every call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +30,7 @@ from tack.model.dtypes import i64
 from tack.model.launch import Slot
 from tack.passes.fold import fold
 
-__all__ = ["Layout", "kernel_loop", "pack"]
+__all__ = ["Layout", "kernel_loop", "pack", "pack_all"]
 
 
 _ACCESSES: Final = (IRArrayLoad, IRArrayStore, IRAtomic)
@@ -70,6 +70,27 @@ def pack(function: IRFunction, *, every_loop: bool = False) -> Layout:
         for arrays in (stored, changed)
     )
     return Layout(tuple(slots), len(loop.extents), written, aligned)
+
+
+def pack_all(function: IRFunction, written: Collection[str]) -> Layout:
+    """The layout of a source kernel: a slot for whatever its author may use.
+
+    They come in the same order; ``written`` are the arrays that it declares to write.
+    """
+    slots: list[Slot] = []
+    for number, param in enumerate(function.params):
+        if param.dims is None:
+            assert param.dtype is not None
+            slots.append(("scalar", number, param.dtype.name))
+            continue
+        slots.append(("pointer", number))
+        slots += [("extent", number, axis) for axis, dim in enumerate(param.dims) if dim is None]
+        if param.is_strided:
+            slots += [("stride", number, axis) for axis in range(len(param.dims))]
+    extents = kernel_loop(function).extents
+    slots += [("loop", number) for number in range(len(extents))]
+    numbers = tuple(k for k, param in enumerate(function.params) if param.name in written)
+    return Layout(tuple(slots), len(extents), numbers, ())
 
 
 def _parameter_slots(function: IRFunction, nodes: Sequence[IRNode]) -> Iterator[Slot]:

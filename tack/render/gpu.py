@@ -28,12 +28,13 @@ from tack.ir.nodes import IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, i64
 from tack.model.launch import FLAVOURS, Launch
+from tack.render.author_values import ENTRIES_FOLLOW, AuthorSource, Spelled
 from tack.render.cfamily import Dialect
 from tack.render.names import Names
 from tack.render.renderer import Renderer
 from tack.render.slots import SlotNames, SlotParameter, listed
 from tack.render.source import Source
-from tack.render.statements import BARRIER, INDENT, StatementWriter, writer_of
+from tack.render.statements import BARRIER, INDENT, BodyWriter, writer_of
 from tack.render.templates import fill
 
 __all__ = ["GROUP", "GpuDialect", "gpu_renderer"]
@@ -109,6 +110,8 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
         shared_static=dialect.shared_static,
         unaligned=False,
         flavours=dialect.flavours,
+        language=dialect.folder,
+        render_author=partial(_render_author, dialect),
     )
 
 
@@ -126,30 +129,103 @@ def _operations(dialect: GpuDialect) -> frozenset[str]:
 
 
 def _render(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str) -> str:
-    language = dialect.language
-    names, slots, writer = writer_of(function, launch, language)
+    names, slots, writer = writer_of(function, launch, dialect.language)
+    shared = _shared(dialect, function, names)
     write = _group_loops if function.workgroup else _loops
     lines = list(write(dialect, function, writer, names, slots))
-    used, every = slots.parameters(language), slots.every(language)
-    arrays = [each for each in every if _is_pointer(each)]
-    builtins = dialect.lanes if function.workgroup else dialect.threads
-    shared = [
-        (names.local(name), language.type(array.dtype), array.size)
+    used = slots.parameters(dialect.language)
+    head = _head(dialect, function, symbol, used, shared)
+    definition = "\n".join([head, "{", *lines, "}", ""])
+    return _with_entries(
+        dialect,
+        function,
+        definition,
+        slots=slots,
+        used=used,
+        launch=launch,
+        symbol=symbol,
+        shared=shared,
+    )
+
+
+def _render_author(
+    dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str, author: AuthorSource
+) -> str:
+    language = dialect.language
+    names, slots, _ = writer_of(function, launch, language)
+    every, shared = slots.every(language), _shared(dialect, function, names)
+
+    def loops(body: BodyWriter, groups: bool) -> list[str]:
+        write = _group_loops if groups else _loops
+        return list(write(dialect, function, body, names, slots))
+
+    spelled = Spelled(function, launch, names, slots, language)
+    head = _head(dialect, function, symbol, every, shared)
+    text = author.text(spelled, symbol, head, loops) + ENTRIES_FOLLOW
+    return _with_entries(
+        dialect,
+        function,
+        text,
+        slots=slots,
+        used=every,
+        launch=launch,
+        symbol=symbol,
+        shared=shared,
+    )
+
+
+def _shared(dialect: GpuDialect, function: IRFunction, names: Names) -> list[tuple[str, str, int]]:
+    """The shared arrays: name, type and size of each."""
+    return [
+        (names.local(name), dialect.language.type(array.dtype), array.size)
         for name, array in function.local_arrays.items()
         if array.shared
     ]
+
+
+def _builtins(dialect: GpuDialect, function: IRFunction) -> tuple[Builtin, ...]:
+    """The parameters by which a function knows where it is."""
+    return dialect.lanes if function.workgroup else dialect.threads
+
+
+def _head(
+    dialect: GpuDialect,
+    function: IRFunction,
+    symbol: str,
+    used: Sequence[SlotParameter],
+    shared: Sequence[tuple[str, str, int]],
+) -> str:
+    """What the function of a variant begins with."""
+    declarations = listed(
+        [
+            *(each.declaration for each in used),
+            *(f"{dialect.language.shared_space}{kind} *{name}" for name, kind, _ in shared),
+            *(declaration for declaration, _, _ in _builtins(dialect, function)),
+        ]
+    )
+    return "\n".join([f"TACK_INLINE void {symbol}(", *(f"    {line}" for line in declarations)])
+
+
+def _with_entries(
+    dialect: GpuDialect,
+    function: IRFunction,
+    definition: str,
+    *,
+    slots: SlotNames,
+    used: Sequence[SlotParameter],
+    launch: Launch,
+    symbol: str,
+    shared: Sequence[tuple[str, str, int]],
+) -> str:
+    """The structs of a variant, its function, and its entry points."""
+    language, every = dialect.language, slots.every(dialect.language)
+    arrays = [each for each in every if _is_pointer(each)]
+    builtins = _builtins(dialect, function)
     return fill(
         f"{dialect.folder}/kernel.j2",
         symbol=symbol,
         group=math.prod(function.workgroup) if function.workgroup else GROUP,
-        lines=lines,
-        declarations=listed(
-            [
-                *(each.declaration for each in used),
-                *(f"{language.shared_space}{kind} *{name}" for name, kind, _ in shared),
-                *(declaration for declaration, _, _ in builtins),
-            ]
-        ),
+        definition=definition,
         arguments=listed(
             [
                 *(_argument(dialect, each) for each in used),
@@ -194,7 +270,7 @@ def _argument(dialect: GpuDialect, parameter: SlotParameter) -> str:
 def _loops(
     dialect: GpuDialect,
     function: IRFunction,
-    writer: StatementWriter,
+    writer: BodyWriter,
     names: Names,
     slots: SlotNames,
 ) -> Iterator[str]:
@@ -205,6 +281,10 @@ def _loops(
         axis = _AXES[depth - 1 - number]
         index, lead = names.local(var), INDENT * (number + 1)
         first, step = dialect.first.format(axis), dialect.step.format(axis)
+        if function.workgroup:  # an author may want no barriers; the threads know their lanes
+            size, lane = function.workgroup[number], dialect.lane.format(axis)
+            first = f"({kind}){dialect.group.format(axis)} * {size} + {lane}"
+            step = f"({kind}){dialect.groups.format(axis)} * {size}"
         stride = names.fresh(f"{var}_step")
         test = f"{index} < {slots.count(number)}"
         yield f"{lead}const {kind} {stride} = {step};"
@@ -217,7 +297,7 @@ def _loops(
 def _group_loops(
     dialect: GpuDialect,
     function: IRFunction,
-    writer: StatementWriter,
+    writer: BodyWriter,
     names: Names,
     slots: SlotNames,
 ) -> Iterator[str]:

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from tack.ir.nodes import IRParallelFor
 from tack.render.names import Names
 from tack.render.slots import SlotNames
-from tack.render.statements import INDENT, StatementWriter
+from tack.render.statements import INDENT, BodyWriter
 
 __all__ = ["parallel_loop"]
 
 
 def parallel_loop(
-    loop: IRParallelFor, writer: StatementWriter, names: Names, slots: SlotNames
+    loop: IRParallelFor, writer: BodyWriter, names: Names, slots: SlotNames
 ) -> list[str]:
     """The lines that run the iterations from ``begin`` up to ``end``.
 
@@ -29,7 +29,7 @@ def parallel_loop(
 
 
 def _row(
-    loop: IRParallelFor, writer: StatementWriter, names: Names, span: tuple[str, str], depth: int
+    loop: IRParallelFor, writer: BodyWriter, names: Names, span: tuple[str, str], depth: int
 ) -> Iterator[str]:
     """One loop over the fastest index, from the first of ``span`` up to the second."""
     first, end = span
@@ -40,9 +40,7 @@ def _row(
     yield f"{lead}}}"
 
 
-def _rows(
-    loop: IRParallelFor, writer: StatementWriter, names: Names, slots: SlotNames
-) -> Iterator[str]:
+def _rows(loop: IRParallelFor, writer: BodyWriter, names: Names, slots: SlotNames) -> Iterator[str]:
     """Rows from the one that holds ``begin`` on, the first and the last possibly in part."""
     *outer, _ = (names.local(var) for var in loop.index_vars)
     *_, fastest = loop.index_vars

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tack.ir.nodes import ATOMIC_DTYPES, IRFunction, IRNode
 from tack.model.capabilities import capabilities_of
@@ -21,7 +21,18 @@ from tack.model.targets import Target
 from tack.model.tensor_cores import TensorCore, tensor_cores_of
 from tack.render.source import Source
 
-__all__ = ["Assemble", "Compiler", "Matcher", "Render", "Renderer", "renderer_for"]
+if TYPE_CHECKING:
+    from tack.render.author_values import AuthorSource
+
+__all__ = [
+    "Assemble",
+    "Compiler",
+    "Matcher",
+    "Render",
+    "RenderAuthor",
+    "Renderer",
+    "renderer_for",
+]
 
 
 class Render(Protocol):
@@ -29,6 +40,16 @@ class Render(Protocol):
 
     def __call__(self, function: IRFunction, launch: Launch, symbol: str) -> str:
         """``symbol`` names the loop; those of the entry points are in ``launch``."""
+        ...
+
+
+class RenderAuthor(Protocol):
+    """Writes the functions of one variant of a source kernel, around its author's text."""
+
+    def __call__(
+        self, function: IRFunction, launch: Launch, symbol: str, author: AuthorSource
+    ) -> str:
+        """As `Render`; ``author`` fills the template."""
         ...
 
 
@@ -105,6 +126,10 @@ class Renderer:
     | ``unaligned`` | whether elements may lie at any address; else the launcher refuses arrays \
       that do | `tack.compile.plan_launch` |
     | ``flavours`` | the entry points that a variant may have | `tack.compile.plan_launch` |
+    | ``language`` | the language of the templates of source kernels that it takes | \
+      `tack.compile` |
+    | ``render_author`` | writes one variant of a source kernel; None where no compiler takes the \
+      language | `tack.compile.generate` |
     """
 
     render: Render
@@ -129,6 +154,8 @@ class Renderer:
     tensor_cores: tuple[TensorCore, ...] = ()
     unaligned: bool = True
     flavours: tuple[str, ...] = FLAVOURS
+    language: str = ""
+    render_author: RenderAuthor | None = None
 
     def __post_init__(self) -> None:
         if self.supported_ops is _NOT_GIVEN:

@@ -19,7 +19,8 @@ class Source:
     which values to pack and which symbols to call, ``source_key`` which code this is. ``modules``
     and ``captured`` are what the variant's templates add to those of its kernel. The text is the
     same for all targets of a dialect that agree in ``facts``: in how they convert the floats of
-    these names, and, if ``"warps"`` is among them, in their tensor cores.
+    these names, and, if ``"warps"`` is among them, in their tensor cores; with ``"target"``, which
+    templates of authors are told, it is that of one target.
     """
 
     variant: Variant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from tack.ir.nodes import (
     Expression,
@@ -35,7 +35,7 @@ from tack.render.names import Names
 from tack.render.scopes import Scopes, plan_scopes, sets
 from tack.render.slots import SlotNames
 
-__all__ = ["BARRIER", "INDENT", "StatementWriter", "writer_of"]
+__all__ = ["BARRIER", "INDENT", "BodyWriter", "StatementWriter", "writer_of"]
 
 INDENT: Final = "  "
 BARRIER: Final = "tack_barrier()"
@@ -56,6 +56,14 @@ def writer_of(
     expressions = ExpressionWriter(dialect, slots, relaxed=function.relaxed)
     writer = StatementWriter(dialect, expressions, names, function.locals, function.local_arrays)
     return names, slots, writer
+
+
+class BodyWriter(Protocol):
+    """Writes what an iteration does."""
+
+    def body(self, statements: Sequence[Statement], depth: int) -> list[str]:
+        """The lines of an iteration, indented by ``depth`` steps."""
+        ...
 
 
 class StatementWriter:

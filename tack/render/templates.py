@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["fill"]
+__all__ = ["fill", "jinja"]
 
 
 def fill(template: str, **values: Any) -> str:
@@ -24,8 +24,8 @@ def fill(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(values)
 
 
-@cache
-def _environment() -> Environment:
+def jinja() -> Any:
+    """The module `jinja2`; `ToolchainError` where it is not installed."""
     try:
         import jinja2
     except ImportError:
@@ -34,14 +34,21 @@ def _environment() -> Environment:
         raise ToolchainError(
             "rendering a kernel needs jinja2; install it with: pip install 'tack-aot[build]'"
         ) from None
-    return jinja2.Environment(
+    return jinja2
+
+
+@cache
+def _environment() -> Environment:
+    jinja2 = jinja()
+    environment: Environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_read),
         undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 - what is written is C, not HTML
+        autoescape=False,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    return environment
 
 
 def _read(template: str) -> str | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from tack.lang.definition import FunctionDefinition, KernelDefinition
 from tack.lang.fingerprint import captured_state
 from tack.lang.source import SourceUnavailable, stamp_file
-from tack.model.bundle import Captured, KernelEntry, VariantEntry
+from tack.model.bundle import Captured, KernelEntry, VariantEntry, is_template
 from tack.model.errors import CompileError
 from tack.model.keys import sha256, source_key
 from tack.model.signature import Signature
@@ -49,6 +49,9 @@ class Freshness:
             return f"it was built with {variant.options}, the kernel has {self._definition.options}"
         if given.templates:
             return self._template_refusal(variant, given)
+        edited = self._edited_file(variant)
+        if edited is not None:
+            return f"the template {edited} was edited since the build; rebuild the package"
         if self._trusted:
             return None
         if self._digest is None:
@@ -83,10 +86,36 @@ class Freshness:
         return self._edited(variant, digest)
 
     def _edited(self, variant: VariantEntry, digest: str) -> str | None:
-        if source_key(digest, variant.signature, variant.options) == variant.source_key:
+        files = {name: self._modules[name] for name in filter(is_template, variant.modules)}
+        if source_key(digest, variant.signature, variant.options, files) == variant.source_key:
             return None
         modules = ", ".join((*self._entry.modules, *variant.modules))
         return f"the source was edited since the build (in {modules}); rebuild the package"
+
+    def _edited_file(self, variant: VariantEntry) -> str | None:
+        """The first template of a source kernel that is not that of the build, or None.
+
+        One that is not there was not shipped, and nobody can have edited it.
+        """
+        names = tuple(filter(is_template, variant.modules))
+        if not names:
+            return None
+        from tack.lang.source_kernel import SourceKernelDefinition
+
+        definition = self._definition
+        if not isinstance(definition, SourceKernelDefinition):
+            return None  # the file of its module was edited, then
+        for name in names:
+            try:
+                with open(definition.path(name), "rb") as file:
+                    content = file.read()
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return name
+            if sha256(content) != self._modules[name]:
+                return name
+        return None
 
     def _captured_reason(self, difference: tuple[Captured, str] | None) -> str | None:
         if difference is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tack import _core
 from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
+from tack.lang.source_kernel import SourceKernelDefinition
 from tack.model.errors import BundleError, CompileError, ToolchainError
 from tack.model.keys import build_key, digest, source_key
 from tack.model.launch import Launch
@@ -83,7 +84,8 @@ def obstacle(definition: KernelDefinition, signature: Signature) -> str | None:
     """Why ``definition`` cannot be compiled for ``signature``, or None. Compiles nothing."""
     try:
         definition.fingerprint(signature)
-        _toolchain()
+        toolchain = _toolchain(definition)
+        _files(definition, toolchain)
         target()
     except (CompileError, ToolchainError) as error:
         return str(error)
@@ -143,19 +145,29 @@ def forget_collected(definition: KernelDefinition) -> None:
             compiles.pop(key, None)
 
 
-def _toolchain() -> Toolchain:
-    from tack.backends.cpu_jit import toolchain
+def _toolchain(definition: KernelDefinition) -> Toolchain:
+    from tack.backends.cpu_jit import c_toolchain, toolchain
 
-    return toolchain()
+    return c_toolchain() if isinstance(definition, SourceKernelDefinition) else toolchain()
+
+
+def _files(definition: KernelDefinition, toolchain: Toolchain) -> dict[str, str]:
+    """The files of a source kernel's template, by content; none of another kernel."""
+    if not isinstance(definition, SourceKernelDefinition):
+        return {}
+    from tack.compile import author_template
+
+    return author_template(definition, toolchain.dialect).files()
 
 
 def _compile(variant: Variant) -> Compiled:
     definition = variant.kernel
     assert isinstance(definition, KernelDefinition)
-    toolchain = _toolchain()
+    toolchain = _toolchain(definition)
     cache = default_cache()
     fingerprint = definition.fingerprint(variant.signature)
-    source = source_key(fingerprint.digest, variant.signature, variant.options)
+    files = _files(definition, toolchain)
+    source = source_key(fingerprint.digest, variant.signature, variant.options, files)
     key = build_key(source, variant.target, _generator(cache), toolchain.identity())
     log("info", "%s(%s) is not prebuilt", definition.name, variant.signature)
     if cache is not None and cache.reason is not None:
@@ -166,6 +178,16 @@ def _compile(variant: Variant) -> Compiled:
         if compiled is not None:
             return compiled
     return _compile_anew(variant, toolchain, key)
+
+
+def _placed(variant: Variant, toolchain: Toolchain, error: ToolchainError) -> Exception:
+    """The error of a compiler at its place in the author's template, or as it is."""
+    definition = variant.kernel
+    if not isinstance(definition, SourceKernelDefinition):
+        return error
+    from tack.compile import author_template
+
+    return author_template(definition, toolchain.dialect).refused(str(error)) or error
 
 
 def _generator(cache: Cache | None) -> str:
@@ -208,7 +230,10 @@ def _compile_anew(variant: Variant, toolchain: Toolchain, key: str) -> Compiled:
     renderer = renderer_for(variant.target, toolchain.dialect).with_compiler(toolchain)
     source = generate(variant, renderer)
     generated = perf_counter()
-    code = renderer.compile(assemble("jit", [source], renderer), variant.target)
+    try:
+        code = renderer.compile(assemble("jit", [source], renderer), variant.target)
+    except ToolchainError as error:
+        raise _placed(variant, toolchain, error) from error
     ready = launchable(variant, source.launch, toolchain.load(code))
     log(
         "debug",

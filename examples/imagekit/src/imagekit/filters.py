@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagekit import kernels
+from imagekit import handwritten, kernels
 
 __all__ = [
     "blur",
     "gaussian_weights",
     "luminance",
+    "median",
     "row_sums",
     "sobel",
     "tone",
@@ -74,6 +75,14 @@ def luminance(rgb: Image) -> Image:
         raise ValueError(f"an RGB image has shape (h, w, 3), not {source.shape}")
     target = np.empty(source.shape[:2], dtype=source.dtype)
     _LUMINANCE[source.dtype.name](source.reshape(-1, 3), target.reshape(-1))
+    return target
+
+
+def median(image: Image) -> Image:
+    """A grey ``image`` (h, w) without specks: each pixel the median of 3 by 3."""
+    source = _checked(image, ranks=(2,))
+    target = np.empty_like(source)
+    handwritten.median(source, target)
     return target
 
 
