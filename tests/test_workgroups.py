@@ -25,8 +25,10 @@ from lanes import run_lanes
 from twins import Pair
 
 import tack
-from tack.compile import assemble, generate
+from tack.compile import assemble, generate, prepared
 from tack.errors import UnsupportedError
+from tack.ir.nodes import IRActive, IRIf
+from tack.ir.traversal import kernel_loop
 from tack.model.capabilities import lacking
 from tack.model.signature import Signature
 from tack.model.targets import Target
@@ -127,6 +129,28 @@ def total(x: tack.Array, out: tack.Array) -> None:
         all_of_them = tack.block_sum(x[i])
         if tack.thread_id() == 0:
             out[tack.group_id()] = all_of_them
+
+
+@tack.kernel(group=8)
+def ends(x: tack.Array, out: tack.Array) -> None:
+    for i in range(x.shape[0]):
+        if tack.group_id() == 2:
+            continue
+        if x[0] > 3:
+            out[i] = 0
+        if x[i] >= 0:
+            continue
+        if x[x.shape[0]] > 3:
+            continue
+        out[i] = x[x.shape[0]]
+
+
+def test_lanes_beyond_the_end_read_nothing_that_iterations_may_not() -> None:
+    variant = Variant(ends.definition, Signature.parse(SIGNATURE), CUDA, ends.definition.options)
+    body = kernel_loop(prepared(variant, renderer_for(CUDA))).body
+    kept = [statement for statement in body if "[" in str(statement)]
+    assert all(isinstance(each, IRIf) and isinstance(each.condition, IRActive) for each in kept)
+    assert any("group_id" in str(statement) and statement not in kept for statement in body)
 
 
 def test_a_cpu_refuses_workgroups_with_that_reason() -> None:

@@ -103,7 +103,6 @@ class _KernelLowering(StatementLowering):
         self.prologue = set()
         for statement in before:
             self._set_before(statement)
-        self.loop_entered = True
         body = [self._parallel_loop(loop)]
         return self.at(
             self.node,
@@ -269,6 +268,7 @@ class _KernelLowering(StatementLowering):
                     "the host computes the bounds of the parallel loop, and "
                     "reads no array elements; pass the bound as a scalar",
                 )
+        self.loop_entered = True
         for statement in [*self._own_copies(node), *first]:
             self.out.append(statement)
         self.block(node.body)
