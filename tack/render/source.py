@@ -19,7 +19,8 @@ class Source:
     which values to pack and which symbols to call, ``source_key`` which code this is. ``modules``
     and ``captured`` are what the variant's templates add to those of its kernel. The text is the
     same for all targets of a dialect that agree in ``facts``: in how they convert the floats of
-    these names, and, if ``"warps"`` is among them, in their tensor cores.
+    these names, and, if ``"warps"`` is among them, in their tensor cores. ``shared`` is how many
+    bytes the arrays have that a workgroup shares, which not every target may have.
     """
 
     variant: Variant
@@ -29,6 +30,7 @@ class Source:
     modules: tuple[str, ...] = ()
     captured: tuple[Captured, ...] = ()
     facts: frozenset[str] = frozenset()
+    shared: int = 0
 
     @property
     def title(self) -> str:
