@@ -36,7 +36,8 @@ _ALWAYS_HERE: Final = "v0 != 77 or v0 != 78"
 class GroupProgram:
     """A module with the kernel ``k(x, f, w, n, m, out, fout, y)``.
 
-    ``first`` and ``step`` are those of its parallel loop, ``extents`` how many iterations it has.
+    ``extents`` is how many iterations its parallel loop has, ``shape`` that of its arrays. Where it
+    is ``aliased``, ``x`` and ``out`` are one array.
     """
 
     text: str
@@ -45,6 +46,7 @@ class GroupProgram:
     shape: tuple[int, ...]
     integer: str
     floating: str
+    aliased: bool
 
     @property
     def signature(self) -> str:
@@ -97,6 +99,7 @@ class _Drawer:
         self.integer, self.floating = self.pick(_INTEGERS), self.pick(_FLOATS)
         self.counters: list[str] = []
         self.reassigned = self.chance(0.2)
+        self.aliased = self.integer == "i32" and self.chance(0.4)
         self.escaped = False
         self.arrays: list[_Array] = []
         self.place = _Place()
@@ -187,7 +190,9 @@ class _Drawer:
             f"import tack\n{_FUNCTIONS}\n\n@tack.kernel(group={self.group})\n"
             f"def k(x, f, w, n: tack.i32, m: tack.i32, out, fout, y):\n    for {loop}:\n{body}\n"
         )
-        return GroupProgram(text, self.group, self.extents, shape, self.integer, self.floating)
+        return GroupProgram(
+            text, self.group, self.extents, shape, self.integer, self.floating, self.aliased
+        )
 
     # numbers
 
@@ -235,7 +240,11 @@ class _Drawer:
             right = self.varying(depth + 1) if self.chance(0.6) else str(self.random.randint(0, 5))
             return f"({self.varying(depth + 1)} {op} {right})"
         options: list[Any] = ["v0", "v1", "tack.i32(t0)", "own[v0 & 3]", self.arrays[0].own]
-        options += [f"tack.i32(me{self.dims - 1})", lambda: self.neighbour(floating=False)]
+        options += [
+            f"tack.i32(me{self.dims - 1})",
+            f"tack.i32(x[{self.own()}])",
+            lambda: self.neighbour(floating=False),
+        ]
         if depth < 2:
             options += [lambda: self.uniform(depth + 1), lambda: f"twice({self.varying(2)})"]
         return str(self.pick(options))
@@ -310,6 +319,7 @@ class _Drawer:
                 (2, self.reduction),
                 (4, self.barrier),
                 (2, self.call),
+                (1, lambda: self.emit("assert tack.block_max(v0) >= tack.block_min(v0)")),
             ]
         if self.place.depth < 4:
             options += [(3, self.branch), (2, self.divergent_branch), (1, self.never)]
