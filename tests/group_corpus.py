@@ -303,6 +303,19 @@ i = tack.thread_id()
 out.flat[i + tack.group_id() * 8] = total
 """
 
+_UNREAD = """
+held = tack.shared(tack.i32, 8)
+t = tack.thread_id()
+held[t] = x[i]
+tack.block_sum(t)
+out[i] = held[7 - t]
+unread = tack.block_max(x[i])
+held[t] = out[i] + 1
+if n > 3:
+    tack.block_min(0)
+    out[i] = held[7 - t]
+"""
+
 _PADDED = """
 out[i] = tack.i32(tack.block_sum(x[i - 3]) + i * 10 + tack.thread_id())
 """
@@ -460,6 +473,15 @@ def _others() -> Iterator[GroupKernel]:
         (24,),
         lambda: [*_numbers(("int32", (24,)))(), np.int32(4000), np.zeros(24, np.int32)],
     )
+    for n in (3, 4):
+        yield GroupKernel(
+            f"reductions that nothing reads wait for each other, n = {n}",
+            _kernel(_UNREAD, 8, "x, n: tack.i32, out"),
+            "i32[:], i32, i32[:]",
+            (8,),
+            (40,),
+            lambda n=n: [*_numbers(("int32", (40,)))(), np.int32(n), np.zeros(40, np.int32)],
+        )
     for last, count in ((3, 0), (-5, 0), (4, 1), (12, 5), (37, 17)):
         yield GroupKernel(
             f"a range from 3 to {last} by twos",

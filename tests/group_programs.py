@@ -319,8 +319,10 @@ class _Drawer:
                 (2, self.reduction),
                 (4, self.barrier),
                 (2, self.call),
-                (1, lambda: self.emit("assert tack.block_max(v0) >= tack.block_min(v0)")),
+                (1, lambda: self.emit("tack.block_max(v0)")),
             ]
+        if self.place.uniform and not self.wild:  # asserts that do nothing are not analysed
+            options.append((1, lambda: self.emit("assert tack.block_sum(0) == 0")))
         if self.place.depth < 4:
             options += [(3, self.branch), (2, self.divergent_branch), (1, self.never)]
             options += [(1, self.divergent_loop)]

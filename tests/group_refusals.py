@@ -35,6 +35,7 @@ _DIVERGENT = {
     "b = tack.atomic_add(y, 0, 1)\nif b == 0:\n  tack.barrier()": "depends on b,",
     "a = i\nwhile a < 9 and tack.block_sum(a) < 9:\n  a += 1": "which depends on a, is",
     "if i > 3:\n  y[0] = tack.block_sum(i)": "comes to tack.block_sum(), and",
+    "if i > 3:\n  tack.block_sum(i)": "comes to tack.block_sum(), and",
     "y[0] = tack.block_max(i) if i > 3 else 0": "comes to tack.block_max(), and",
     "if i > 3 and tack.block_min(i) > 0:\n  y[i] = 0": "comes to tack.block_min(), and",
 }
