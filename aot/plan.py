@@ -17,7 +17,7 @@ from tack.aot.inputs import generator_files
 from tack.aot.manifest import Manifest
 from tack.aot.source_tree import SourceTree, open_source_tree
 from tack.aot.units import UNIT_SIZE, chunks, unit_name, unit_path
-from tack.compile import generate
+from tack.compile import check_shared, generate
 from tack.lang.definition import KernelDefinition
 from tack.lang.source_kernel import SourceKernelDefinition
 from tack.model.bundle import Skipped, is_template
@@ -253,6 +253,7 @@ class _Generator:
         done = self._done.setdefault((row.kernel.name, row.signature, common), [])
         for others, source in done:
             if all(facts.get(name) == others.get(name) for name in source.facts):
+                check_shared(source.shared, variant, renderer)
                 return replace(source, variant=variant)
         try:
             made = generate(variant, renderer)

@@ -31,7 +31,7 @@ from tack.render.source import Source
 if TYPE_CHECKING:
     from tack.lang.definition import KernelDefinition
 
-__all__ = ["assemble", "author_template", "generate", "prepared", "symbol_of"]
+__all__ = ["assemble", "author_template", "check_shared", "generate", "prepared", "symbol_of"]
 
 _SHORT_NAME: Final = 32
 
@@ -88,6 +88,8 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
     function = _prepared(variant, renderer)
     _refuse_missing(function, variant, renderer)
     _check_workgroup(function, variant, renderer)
+    shared = shared_bytes(function)
+    check_shared(shared, variant, renderer)
     layout = pack(function, every_loop=renderer.has_local)
     verify_ir(function, "packed")
     symbol = symbol_of(variant)
@@ -104,6 +106,7 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
         modules=tuple(name for name in fingerprint.modules if name not in own.modules),
         captured=tuple(item for item in fingerprint.captured if item not in own.captured),
         facts=function.facts,
+        shared=shared,
     )
 
 
@@ -173,7 +176,7 @@ def _check_workgroup(function: IRFunction, variant: Variant, renderer: Renderer)
             "target"
         )
     limits = renderer.local_max or group[::-1]
-    threads, shared = math.prod(group), shared_bytes(function)
+    threads = math.prod(group)
     for axis, size, limit in zip("xyz", reversed(group), limits, strict=False):
         if size > limit:
             raise UnsupportedError(
@@ -185,10 +188,20 @@ def _check_workgroup(function: IRFunction, variant: Variant, renderer: Renderer)
             f"{name}: a group of {threads} is too large for {target}, which has "
             f"{renderer.local_prod_max}; make it smaller"
         )
-    if shared > (renderer.shared_max or shared):
+
+
+def check_shared(shared: int, variant: Variant, renderer: Renderer) -> None:
+    """`UnsupportedError` if a workgroup of the target has not so many bytes for its arrays.
+
+    Of all limits that one differs among the architectures that share a renderer.
+    """
+    target = variant.target
+    limits = [renderer.shared_max, target.gpu.limits.shared_max if target.gpu is not None else None]
+    limit = min((each for each in limits if each is not None), default=shared)
+    if shared > limit:
         raise UnsupportedError(
-            f"{name}: its shared arrays have {shared} bytes, too many for {target}, which has "
-            f"{renderer.shared_max} for a group; make them smaller"
+            f"{variant.kernel.name}: its shared arrays have {shared} bytes, too many for {target}, "
+            f"which has {limit} for a group; make them smaller"
         )
 
 

@@ -17,6 +17,7 @@ import pytest
 from gpu_twins import compile_nvrtc
 
 from tack.compile import assemble
+from tack.model.limits import grid_of
 from tack.render.renderer import renderer_for
 from tack.render.source import Source
 
@@ -26,6 +27,7 @@ _ENTRY: Final = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_int64, ctypes.c_int64
 )
 _GRID, _BLOCK = (3, 2, 2), (64, 2, 1)
+"""Workgroups of a small grid, over which threads step, and threads of one that may have any."""
 
 
 def _driver() -> Any:
@@ -82,10 +84,16 @@ class OnDevice:
         """The address of an entry point of the CPU's ABI that launches on the device."""
         if name not in self._entries:
             function = _checked(self._driver.cuModuleGetFunction(self._module, name.encode()))
-            self._entries[name] = _ENTRY(self._launching(function, self._sources[name]))
+            source, small = self._sources[name], name.endswith("_general")
+            self._entries[name] = _ENTRY(self._launching(function, source, small=small))
         return int(ctypes.cast(self._entries[name], ctypes.c_void_p).value or 0)
 
-    def _launching(self, function: Any, source: Source) -> Callable[..., None]:
+    def _launching(self, function: Any, source: Source, *, small: bool) -> Callable[..., None]:
+        """What launches a kernel: over a ``small`` grid, or over as large a one as it needs."""
+        renderer = renderer_for(source.variant.target)
+        limits = (_GRID if small else renderer.global_max, renderer.global_prod_max)
+        most = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
         def launch(_ctx: int, slots: Any, _begin: int, _end: int) -> None:
             driver, copies = self._driver, []
             for each in self.memory:
@@ -105,16 +113,19 @@ class OnDevice:
             parameters = (ctypes.c_void_p * (len(pointers) + 1))(
                 *(base + size * at for at in range(len(pointers) + 1))
             )
-            axes = source.launch.loops
-            sizes = source.launch.group[::-1] or _BLOCK[:axes]
-            grid = [_GRID[axis] if axis < axes else 1 for axis in range(3)]
-            block = [*sizes, 1, 1][:3]
-            _checked(
-                driver.cuLaunchKernel(
-                    function, *grid, *block, 0, 0, ctypes.addressof(parameters), 0
+            loops = [k for k, slot in enumerate(source.launch.slots) if slot[0] == "loop"]
+            counts = [ctypes.c_int64(slots[k]).value for k in loops]
+            local = source.launch.group or _BLOCK[: source.launch.loops][::-1]
+            grid = grid_of(counts, local, *limits)
+            if grid is not None:
+                block, shared = [*local[::-1], 1, 1][:3], source.launch.shared
+                _checked(driver.cuFuncSetAttribute(function, most, shared))
+                _checked(
+                    driver.cuLaunchKernel(
+                        function, *grid, *block, shared, 0, ctypes.addressof(parameters), 0
+                    )
                 )
-            )
-            _checked(driver.cuCtxSynchronize())
+                _checked(driver.cuCtxSynchronize())
             for each, copy in copies:
                 _checked(driver.cuMemcpyDtoH(each.ctypes.data, copy, each.nbytes))
                 _checked(driver.cuMemFree(copy))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from corpus import edges
+from guarded import guarded
 
 __all__ = ["GROUP_KERNELS", "GroupKernel"]
 
@@ -32,7 +33,7 @@ def _numbers(*shapes: tuple[str, tuple[int, ...]]) -> Callable[[], list[Any]]:
 
     def fill() -> list[Any]:
         random = np.random.default_rng(11)
-        return [random.integers(0, 9, shape).astype(dtype) for dtype, shape in shapes]
+        return [guarded(random.integers(0, 9, shape).astype(dtype)) for dtype, shape in shapes]
 
     return fill
 
@@ -262,6 +263,63 @@ where = tack.group_id(0) * 100 + tack.group_id(1) * 10 + tack.group_id(2)
 out[i, j, l] = tile[0, 0, 0] + tack.i32(where * 24 + tack.thread_id())
 """
 
+_ENDED = """
+if x[i] >= 0:
+    out[i] = x[i] + 1
+    continue
+if x[x.shape[0] + 2] > 3:
+    continue
+out[i] = 99
+"""
+
+_ROWS = """
+held = tack.shared(tack.i32, 8)
+t = tack.thread_id(1)
+total = tack.i32(0)
+for k in range(x[i, 0]):
+    if tack.thread_id(0) + i > 40:
+        break
+    held[t] = x[i, j] + tack.i32(k)
+    tack.barrier()
+    if i & 1 == 0:
+        tack.barrier()
+    total += held[0]
+    tack.barrier()
+if i & 1 == 0:
+    total = total + tack.block_sum(x[i, j])
+out[i, j] = total
+"""
+
+_ROUNDS = """
+total = x[i]
+for k in range(tack.block_max(x[i]) // 2):
+    if x[i] > k:
+        total += tack.i32(k)
+    k = i
+    total += tack.block_min(total)
+while n > 0 and tack.block_sum(total) < n:
+    total += 50
+i = tack.thread_id()
+out.flat[i + tack.group_id() * 8] = total
+"""
+
+_UNREAD = """
+held = tack.shared(tack.i32, 8)
+t = tack.thread_id()
+held[t] = x[i]
+tack.block_sum(t)
+out[i] = held[7 - t]
+unread = tack.block_max(x[i])
+held[t] = out[i] + 1
+if n > 3:
+    tack.block_min(0)
+    out[i] = held[7 - t]
+"""
+
+_PADDED = """
+out[i] = tack.i32(tack.block_sum(x[i - 3]) + i * 10 + tack.thread_id())
+"""
+
 
 _STORED = """
 small = tack.shared(tack.{dtype}, 4)
@@ -390,6 +448,65 @@ def _others() -> Iterator[GroupKernel]:
         (2, 3, 4),
         (3, 5, 9),
         _numbers(("int32", (3, 5, 9)), ("int32", (3, 5, 9))),
+    )
+    yield GroupKernel(
+        "what stands behind the end of every iteration is run by no lane",
+        _kernel(_ENDED, 8),
+        "i32[:], i32[:]",
+        (8,),
+        (13,),
+        _numbers(("int32", (13,)), ("int32", (13,))),
+    )
+    yield GroupKernel(
+        "an index that a group has one of is one that its iterations have in common",
+        _kernel(_ROWS, (1, 8), loop="for i, j in tack.ndrange(x.shape[0], x.shape[1])"),
+        "i32[:, :], i32[:, :]",
+        (1, 8),
+        (5, 21),
+        _numbers(("int32", (5, 21)), ("int32", (5, 21))),
+    )
+    yield GroupKernel(
+        "reductions by which loops end",
+        _kernel(_ROUNDS, 8, "x, n: tack.i32, out"),
+        "i32[:], i32, i32[:]",
+        (8,),
+        (24,),
+        lambda: [*_numbers(("int32", (24,)))(), np.int32(4000), np.zeros(24, np.int32)],
+    )
+    for n in (3, 4):
+        yield GroupKernel(
+            f"reductions that nothing reads wait for each other, n = {n}",
+            _kernel(_UNREAD, 8, "x, n: tack.i32, out"),
+            "i32[:], i32, i32[:]",
+            (8,),
+            (40,),
+            lambda n=n: [*_numbers(("int32", (40,)))(), np.int32(n), np.zeros(40, np.int32)],
+        )
+    for last, count in ((3, 0), (-5, 0), (4, 1), (12, 5), (37, 17)):
+        yield GroupKernel(
+            f"a range from 3 to {last} by twos",
+            _kernel(_PADDED, 4, "x, n: tack.i64, out", "for i in range(3, n, 2)"),
+            "i32[:], i64, i32[:]",
+            (4,),
+            (count,),
+            lambda last=last: [
+                *_numbers(("int32", (40,)))(),
+                np.int64(last),
+                np.full(40, 7, np.int32),
+            ],
+        )
+    yield GroupKernel(
+        "two negative extents run nothing",
+        _kernel(
+            "out[i, j] = tack.block_sum(1)",
+            (2, 2),
+            "n: tack.i64, out",
+            "for i, j in tack.ndrange(n, n)",
+        ),
+        "i64, i64[:, :]",
+        (2, 2),
+        (0, 0),
+        lambda: [np.int64(-3), np.full((3, 3), 7, np.int64)],
     )
     yield GroupKernel(
         "groups without barriers",

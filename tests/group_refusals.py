@@ -33,7 +33,9 @@ _DIVERGENT = {
     "own = tack.local_array(tack.i32, 2)\nif own[0] == 0:\n  tack.barrier()": "element of own,",
     "s = tack.shared(tack.i32, 2)\ns[0] = 1\nif s[0] == 0:\n  tack.barrier()": "element of s,",
     "b = tack.atomic_add(y, 0, 1)\nif b == 0:\n  tack.barrier()": "depends on b,",
+    "a = i\nwhile a < 9 and tack.block_sum(a) < 9:\n  a += 1": "which depends on a, is",
     "if i > 3:\n  y[0] = tack.block_sum(i)": "comes to tack.block_sum(), and",
+    "if i > 3:\n  tack.block_sum(i)": "comes to tack.block_sum(), and",
     "y[0] = tack.block_max(i) if i > 3 else 0": "comes to tack.block_max(), and",
     "if i > 3 and tack.block_min(i) > 0:\n  y[i] = 0": "comes to tack.block_min(), and",
 }
@@ -136,6 +138,22 @@ APART: dict[str, tuple[str, str]] = {
         for i in range(x.shape[0]):
             y[i] = 1
     """: (_ONE, "a shared array belongs to a group; make it inside the parallel loop"),
+    **{
+        f"""
+    @tack.kernel(group=8)
+    def kernel(x, y):
+        n = {value}
+        for i in range(n):
+            y[i] = n
+    """: (_ONE, "is about an iteration and its group; write it inside the parallel loop")
+        for value in ("tack.thread_id()", "tack.block_max(x.shape[0])")
+    },
+    """
+    @tack.kernel(group=8)
+    def kernel(x, y):
+        for i in range(x.shape[0] + tack.group_id()):
+            y[i] = i
+    """: (_ONE, "tack.group_id() is about an iteration and its group; write it inside"),
     """
     @tack.kernel(group=(4, 4))
     def kernel(x, y):

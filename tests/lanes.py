@@ -28,7 +28,7 @@ class _Group:
     def __init__(self, lanes: Sequence[int], size: int) -> None:
         self.lanes = lanes
         self.size = size
-        self.barrier = threading.Barrier(len(lanes))
+        self.barrier = threading.Barrier(len(lanes), timeout=_PATIENCE)
         self.lock = threading.Lock()
         self.arrays: dict[int, np.ndarray[Any, Any]] = {}
         self.values: dict[int, Any] = {}
@@ -51,8 +51,9 @@ class _Group:
             while step := step >> 1:
                 for each in range(step):
                     if each + step in self.values:
-                        one, other = self.values[each], self.values[each + step]
-                        self.values[each] = combine(one, other)
+                        other = self.values[each + step]
+                        known = each in self.values
+                        self.values[each] = combine(self.values[each], other) if known else other
             self.result = self.values[0]
             self.values = {}
         self.barrier.wait()
@@ -60,6 +61,9 @@ class _Group:
         self.barrier.wait()
         return result
 
+
+_PATIENCE: Final = 60
+"""Seconds after which iterations that wait for each other are taken to wait for ever."""
 
 _ONE_AT_A_TIME: Final = threading.Lock()
 
@@ -137,9 +141,8 @@ def _lane(
 
     def iterations(*bounds: Any) -> Iterator[Any]:
         """The one iteration of the parallel loop; of loops inside it all of them."""
-        if first:
-            return iter([first.pop()])
-        return iter(builtins.range(*map(int, bounds)))
+        values = builtins.range(*map(int, bounds))
+        return iter([values[first.pop()]] if first else values)
 
     def nested(*bounds: Any) -> Iterator[Any]:
         return iter([first.pop()]) if first else tack.ndrange(*bounds)

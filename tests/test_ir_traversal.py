@@ -23,7 +23,7 @@ from tack.ir.traversal import (
     walk_paths,
 )
 from tack.ir.verify import verify_ir
-from tack.model.dtypes import DType, i64
+from tack.model.dtypes import DType, bool_, i64
 from tack.model.errors import IRVerificationError, Position
 
 
@@ -322,3 +322,26 @@ def test_printing_is_deterministic_and_has_types() -> None:
         "        if (t > n):",
         "            x[i] = t",
     ]
+
+
+def test_workgroups_print_what_they_share_and_wait_for() -> None:
+    body = [
+        ir.IRAssign("t", ir.IRGroupIndex("thread", 0, i64), i64),
+        ir.IRIf(ir.IRActive(bool_), [ir.IRArrayStore("s", [name("t")], constant(1))]),
+        ir.IRBarrier(),
+        ir.IRAssign("g", ir.IRGroupIndex("group", 0, i64), i64),
+        ir.IRAssign("a", ir.IRCall("block_max", [name("t")], i64), i64),
+    ]
+    shared = {"s": ir.LocalArray(i64, (8,), shared=True)}
+    text = str(kernel([], body, workgroup=(8,), local_arrays=shared))
+    assert text.startswith("kernel test:kernel() in groups of 8:")
+    for line in (
+        "shared s: i64[8]",
+        "t: i64 = thread_id(0)",
+        "if active:",
+        "s[t] = 1:i64",
+        "barrier",
+        "g: i64 = group_id(0)",
+        "a: i64 = block_max(t)",
+    ):
+        assert line in map(str.strip, text.splitlines())

@@ -17,6 +17,7 @@ from tack.model.capabilities import capabilities_of
 from tack.model.dtypes import DTYPES
 from tack.model.errors import IRVerificationError
 from tack.model.gpus import GPUS
+from tack.model.limits import grid_of
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.tensor_cores import TensorCore
@@ -268,6 +269,18 @@ def test_limits_refuse_groups(changed: dict[str, Any], words: str) -> None:
     assert generated_for_cuda(**unlimited).launch.group == (2, 64)
     with pytest.raises(UnsupportedError, match=words):
         generated_for_cuda(**changed)
+
+
+def test_the_grid_of_a_launch_keeps_to_its_limits() -> None:
+    def grid(target: Target, **changed: Any) -> Any:
+        limits = replace(renderer_for(target), **changed)
+        return grid_of((9, 2**33), (1, 64), limits.global_max, limits.global_prod_max)
+
+    assert grid(Target("cuda", "sm_90")) == (2**27, 9, 1)
+    assert grid(Target("cuda", "sm_90"), global_max=(100, 4, 1)) == (100, 4, 1)
+    assert grid(Target("hip", "gfx942")) == (2**26 - 1, 9, 1)
+    assert grid(Target("hip", "gfx942"), global_prod_max=None) == (2**27, 9, 1)
+    assert grid(Target("metal", "metal3.1")) == (2**26 - 1, 9, 1)
 
 
 def test_shared_static_is_what_the_launcher_need_not_give() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,13 @@ from twins import Pair
 
 import tack
 from tack.aot.images import read_image
-from tack.compile import assemble, generate
+from tack.aot.plan import _Generator
+from tack.compile import assemble, generate, prepared
 from tack.errors import UnsupportedError
+from tack.ir.nodes import IRActive, IRIf
+from tack.ir.traversal import kernel_loop
 from tack.model.capabilities import lacking
+from tack.model.gpus import GPUS
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
@@ -133,6 +138,28 @@ def total(x: tack.Array, out: tack.Array) -> None:
             out[tack.group_id()] = all_of_them
 
 
+@tack.kernel(group=8)
+def ends(x: tack.Array, out: tack.Array) -> None:
+    for i in range(x.shape[0]):
+        if tack.group_id() == 2:
+            continue
+        if x[0] > 3:
+            out[i] = 0
+        if x[i] >= 0:
+            continue
+        if x[x.shape[0]] > 3:
+            continue
+        out[i] = x[x.shape[0]]
+
+
+def test_lanes_beyond_the_end_read_nothing_that_iterations_may_not() -> None:
+    variant = Variant(ends.definition, Signature.parse(SIGNATURE), CUDA, ends.definition.options)
+    body = kernel_loop(prepared(variant, renderer_for(CUDA))).body
+    kept = [statement for statement in body if "[" in str(statement)]
+    assert all(isinstance(each, IRIf) and isinstance(each.condition, IRActive) for each in kept)
+    assert any("group_id" in str(statement) and statement not in kept for statement in body)
+
+
 def test_a_cpu_refuses_workgroups_with_that_reason() -> None:
     x = np.ones(8, np.float32)
     with pytest.raises(UnsupportedError, match=r"has no workgroups so far, .*by group=256; call"):
@@ -189,16 +216,68 @@ def roomy(x: tack.Array, out: tack.Array) -> None:
         first = tack.shared(tack.u8, 3)
         second = tack.shared(tack.f64, 6144)
         first[0] = 1
-        second[i] = x[i]
+        second[tack.thread_id() * 800] = x[i]
         tack.barrier()
         out[i] = second[0] + first[0]
 
 
+ROOMY = "f64[:], f64[:]"
+
+
 def test_shared_arrays_that_are_too_large_are_refused_with_their_size() -> None:
-    words = r"its shared arrays have 49160 bytes, too many for cuda:sm_90, which has 49152"
+    words = "its shared arrays have 49160 bytes, too many for cuda:sm_88, which has 49152"
     with pytest.raises(UnsupportedError, match=words):
-        source(roomy, "f64[:], f64[:]", CUDA)
-    assert source(roomy, "f64[:], f64[:]", Target("hip", "gfx942")).launch.shared == 0
+        source(roomy, ROOMY, Target("cuda", "sm_88"))
+    words = "its shared arrays have 102400 bytes, too many for metal:metal3.1, which has 32768"
+    with pytest.raises(UnsupportedError, match=words):
+        source(vast, SIGNATURE, Target("metal", "metal3.1"))
+    for target in GPUS["cuda"].keys() - {"sm_88", "compute_88"}:
+        assert source(roomy, ROOMY, Target("cuda", target)).launch.shared == 49168
+    assert source(roomy, ROOMY, Target("hip", "gfx942")).launch.shared == 0
+
+
+def test_the_launcher_gives_what_cuda_does_not_let_code_declare(tmp_path: Path) -> None:
+    text = source(roomy, ROOMY, CUDA)
+    pair = Pair(roomy, ROOMY, lambda: [np.arange(20.0), np.zeros(20)])
+    library = Emulated([text, source(total, SIGNATURE, CUDA)], tmp_path)
+    _, out = memory_after(pair, text, library, noalias=False)
+    np.testing.assert_array_equal(out, np.repeat([1.0, 9.0, 17.0], 8)[:20])
+
+
+@tack.kernel(group=64)
+def vast(x: tack.Array, out: tack.Array) -> None:
+    for i in range(x.shape[0]):
+        tile = tack.shared(tack.f32, 100 * 256)
+        tile[tack.thread_id()] = x[i]
+        tack.barrier()
+        out[i] = tile[63 - tack.thread_id()]
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_90", "cuda:sm_80", "cuda:compute_100", "hip:gfx950"])
+def test_compilers_take_what_an_architecture_has_more_than_others(
+    target: str, tmp_path: Path
+) -> None:
+    backend, arch = target.split(":")
+    text, image = source(vast, SIGNATURE, Target(backend, arch)), tmp_path / "image"
+    assert (text.shared, text.launch.shared) == (102400, 102400 if backend == "cuda" else 0)
+    renderer = renderer_for(Target(backend, arch))
+    unit = tmp_path / f"unit{renderer.suffix}"
+    unit.write_text(assemble("vast", [text], renderer), "utf-8")
+    compile_image(unit, Target(backend, arch), image)
+    if backend == "cuda":
+        assert compile_nvrtc(unit, arch)
+
+
+def test_what_an_architecture_lacks_is_refused_though_others_share_the_text() -> None:
+    signature = Signature.parse(SIGNATURE)
+    row: Any = SimpleNamespace(kernel=vast.definition, signature=signature, place=None)
+    texts = _Generator(None)  # type: ignore[arg-type]
+    made = [texts.source(row, Target("cuda", arch)) for arch in ("sm_90", "sm_80")]
+    assert made[0].text is made[1].text
+    with pytest.raises(
+        UnsupportedError, match="102400 bytes, too many for cuda:sm_86, which has 101376"
+    ):
+        texts.source(row, Target("cuda", "sm_86"))
 
 
 def test_metal_is_given_the_memory_of_its_groups() -> None:

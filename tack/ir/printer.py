@@ -214,7 +214,8 @@ def _param(node: IRParam) -> Iterator[str]:
 
 
 def _function(node: IRFunction) -> Iterator[str]:
-    yield f"kernel {node.name}({_list(node.params)}):"
+    groups = f" in groups of {' x '.join(map(str, node.workgroup))}" if node.workgroup else ""
+    yield f"kernel {node.name}({_list(node.params)}){groups}:"
     for name, dtype in node.locals.items():
         weak = "  # literals only" if name in node.weak else ""
         yield f"{_INDENT}local {name}: {dtype}{weak}"

@@ -20,12 +20,10 @@ from tack.ir.nodes import (
     PYTHON_BINARY,
     TARGET_BINARY,
     Expression,
-    IRActive,
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
     IRAtomic,
-    IRBarrier,
     IRBinOp,
     IRBitcast,
     IRBoolOp,
@@ -34,12 +32,8 @@ from tack.ir.nodes import (
     IRCompare,
     IRConstant,
     IRDimSize,
-    IRFragmentLoad,
-    IRFragmentStore,
     IRFunction,
-    IRGroupIndex,
     IRLocalArray,
-    IRMma,
     IRName,
     IRNode,
     IRParallelFor,
@@ -48,7 +42,6 @@ from tack.ir.nodes import (
     IRStride,
     IRTripCount,
     IRUnaryOp,
-    IRWarpSize,
     IRWhile,
     Statement,
 )
@@ -60,6 +53,13 @@ from tack.ir.traversal import (
     statements_of,
     walk_ir,
     walk_paths,
+)
+from tack.ir.verify_groups import (
+    GROUP_CHECKS,
+    is_of_lane,
+    misplaced_reduction,
+    reduction_fault,
+    workgroup_fault,
 )
 from tack.ir.verify_types import TYPE_CHECKS, Scope
 from tack.model.errors import IRVerificationError
@@ -231,6 +231,9 @@ class _Verifier:
         for name in loop.index_vars:
             if taken.count(name) > 1:
                 raise self.fail_at(number, f"the index variable {name!r} is declared twice")
+        fault = workgroup_fault(self.function, count)
+        if fault is not None:
+            raise self.fail(self.function, "", fault)
         return loop
 
     def extents(self, loop: IRParallelFor) -> None:
@@ -246,6 +249,8 @@ class _Verifier:
             for path, node in walk_paths(extent, root):
                 if isinstance(node, IRArrayLoad):
                     raise self.fail(node, path, "an extent reads an array element")
+                if is_of_lane(node):
+                    raise self.fail(node, path, "an extent depends on an iteration")
                 if isinstance(node, IRName) and node.name not in known:
                     message = f"an extent reads {node.name!r}, which is no scalar parameter"
                     raise self.fail(node, path, message)
@@ -263,6 +268,11 @@ class _Verifier:
             if isinstance(statement, IRBreak) and id(statement) not in left:
                 raise self.fail_at(number, "break outside a sequential loop")
             self.reads(number, end, bound, made)
+            if self.function.workgroup:
+                place = misplaced_reduction(statement, self.nodes[number + 1 : end])
+                if place is not None:
+                    message = "a reduction that is not the whole value of an assignment"
+                    raise self.fail_at(number + 1 + place, message)
             name = set_name(statement)
             if name is not None:
                 self.binds(number, name, bound)
@@ -400,46 +410,7 @@ def _check_call(verifier: _Verifier, node: IRCall) -> str | None:
         return f"unknown builtin {node.function!r}"
     if count != len(node.args):
         return f"{node.function} takes {count} operands, not {len(node.args)}"
-    if node.function in GROUP_REDUCTIONS and verifier.reached("optimized"):
-        return f"{node.function} is left"
-    return None
-
-
-def _check_group_index(verifier: _Verifier, node: IRGroupIndex) -> str | None:
-    axes = len(verifier.function.workgroup)
-    kinds = ("thread", "group") if verifier.reached("optimized") else ("thread", "group", "warp")
-    if node.kind not in kinds or not 0 <= node.axis < axes:
-        return f"no {node.kind} along axis {node.axis} of {axes}"
-    return None
-
-
-def _check_fragment(verifier: _Verifier, node: IRFragmentLoad | IRFragmentStore) -> str | None:
-    if verifier.reached("optimized"):
-        return "a fragment is left that no lane has a part of"
-    param, own = verifier.arrays.get(node.array), verifier.function.local_arrays.get(node.fragment)
-    if own is None or not own.fragment:
-        return f"{node.fragment!r} is no fragment"
-    if param is None or param.dims is None or len(param.dims) != len(node.indices):
-        return f"{node.array!r} is no array of {len(node.indices)} dimensions"
-    return None
-
-
-def _check_mma(verifier: _Verifier, node: IRMma) -> str | None:
-    for role, name in zip("cab", (node.c, node.a, node.b), strict=True):
-        array = verifier.function.local_arrays.get(name)
-        if array is None or array.fragment != role:
-            return f"{name!r} is no fragment {role}"
-    if verifier.reached("optimized") and not node.function:
-        return "a product of fragments that no target has been asked about"
-    return None
-
-
-def _check_warp_size(verifier: _Verifier, _: IRWarpSize) -> str | None:
-    return "the size of a warp is left" if verifier.reached("optimized") else None
-
-
-def _check_lanes(verifier: _Verifier, _: IRBarrier | IRActive) -> str | None:
-    return None if verifier.function.workgroup else "a kernel without groups"
+    return reduction_fault(verifier, node) if node.function in GROUP_REDUCTIONS else None
 
 
 def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore | IRAtomic) -> str | None:
@@ -515,11 +486,5 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRStride: _check_stride,
     IRBitcast: _check_bitcast,
     IRConstant: _check_constant,
-    IRGroupIndex: _check_group_index,
-    IRBarrier: _check_lanes,
-    IRFragmentLoad: _check_fragment,
-    IRFragmentStore: _check_fragment,
-    IRMma: _check_mma,
-    IRWarpSize: _check_warp_size,
-    IRActive: _check_lanes,
+    **GROUP_CHECKS,
 }

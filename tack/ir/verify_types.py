@@ -12,6 +12,7 @@ from tack.ir.nodes import (
     PREDICATES,
     RANDOM,
     Expression,
+    IRActive,
     IRArrayLoad,
     IRArrayStore,
     IRAssign,
@@ -25,6 +26,7 @@ from tack.ir.nodes import (
     IRConstant,
     IRDimSize,
     IRFunction,
+    IRGroupIndex,
     IRIf,
     IRIfExp,
     IRName,
@@ -35,6 +37,7 @@ from tack.ir.nodes import (
     IRStride,
     IRTripCount,
     IRUnaryOp,
+    IRWarpSize,
     IRWhile,
     LocalArray,
     dtype_of,
@@ -203,6 +206,18 @@ def _dim_size(_: Scope, node: IRDimSize) -> str | None:
     return _is(node, i64, "an extent")
 
 
+def _group_index(_: Scope, node: IRGroupIndex) -> str | None:
+    return _is(node, i64, "the number of a thread or a group")
+
+
+def _warp_size(_: Scope, node: IRWarpSize) -> str | None:
+    return _is(node, i64, "the size of a warp")
+
+
+def _active(_: Scope, node: IRActive) -> str | None:
+    return _is(node, bool_, "whether a lane is an iteration")
+
+
 def _stride(_: Scope, node: IRStride) -> str | None:
     return _is(node, i64, "a stride")
 
@@ -281,6 +296,9 @@ TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRBitcast: _bitcast,
     IRDimSize: _dim_size,
     IRStride: _stride,
+    IRGroupIndex: _group_index,
+    IRWarpSize: _warp_size,
+    IRActive: _active,
     IRTripCount: _trip_count,
     IRArrayLoad: _access,
     IRArrayStore: _access,

@@ -110,7 +110,6 @@ class KernelLowering(StatementLowering):
         self.prologue = set()
         for statement in before:
             self._set_before(statement)
-        self.loop_entered = True
         body = [self._parallel_loop(loop)]
         return self.at(
             self.node,
@@ -276,6 +275,7 @@ class KernelLowering(StatementLowering):
                     "the host computes the bounds of the parallel loop, and "
                     "reads no array elements; pass the bound as a scalar",
                 )
+        self.loop_entered = True
         self.loop_body(node, first)
         return self.at(node, IRParallelFor(names, extents, self.out))
 

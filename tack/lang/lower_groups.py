@@ -45,6 +45,12 @@ class GroupLowering(InliningLowering):
         sizes = self.workgroup_of(node, f"tack.{name}()")
         if name == "barrier":
             raise self.refuse(node, "tack.barrier() is a statement of its own; it gives no value")
+        if not self.loop_entered and not name.endswith("_size"):
+            raise self.refuse(
+                node,
+                f"tack.{name}() is about an iteration and its group; write it inside the parallel "
+                "loop",
+            )
         if name.startswith("block_"):
             return self._reduction(node, name)
         if name.startswith("warp_"):

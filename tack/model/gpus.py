@@ -13,13 +13,15 @@ NVIDIA's list "CUDA GPU Compute Capability". HIP: LLVM's "User Guide for AMDGPU 
 Apple's documentation of ``MTLLanguageVersion`` and ``MTLGPUFamily``, "Metal Feature Set Tables" and
 "Metal Shading Language Specification". Conversions: "PTX ISA", ``cvt``; LLVM's
 ``AMDGPUUsage`` and ``AMDGPU.td`` (``FeatureBF16ConversionInsts``); "Metal Shading Language
-Specification", "Conversion Rules for Floating-Point and Integer Types".
+Specification", "Conversion Rules for Floating-Point and Integer Types". Limits have theirs in
+`tack.model.limits`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from tack.model.limits import Limits, cuda_limits, hip_limits, least_of, metal_limits
 from tack.model.record import Record
 
 __all__ = ["GPUS", "Gpu", "runs_on"]
@@ -28,12 +30,14 @@ __all__ = ["GPUS", "Gpu", "runs_on"]
 class Gpu(Record):
     """One target: the ``hardware`` that it is named after, if its makers name any.
 
-    ``lacks`` are scalar types that it has not, ``converts`` narrow floats that it converts f32 to,
-    and back, by instructions that round as the language does. ``least_os`` is the first system that
-    takes its code, where that depends on the system.
+    ``limits`` hold for a workgroup and a grid of the device that it is named after. ``lacks`` are
+    scalar types that it has not, ``converts`` narrow floats that it converts f32 to, and back, by
+    instructions that round as the language does. ``least_os`` is the first system that takes its
+    code, where that depends on the system.
     """
 
-    hardware: str = ""
+    hardware: str
+    limits: Limits
     lacks: frozenset[str] = frozenset()
     converts: frozenset[str] = frozenset({"f16"})
     least_os: str = ""
@@ -76,7 +80,7 @@ def _cuda() -> dict[str, Gpu]:
             has = frozenset(name for name, first in _CONVERTING.items() if number >= first)
             suffixes = ["", *"a" * (number in _SPECIFIC), *"f" * (number in _FAMILIES)]
             names = (f"{form}_{number}{suffix}" for suffix in suffixes)
-            found |= dict.fromkeys(names, Gpu(hardware, converts=has))
+            found |= dict.fromkeys(names, Gpu(hardware, cuda_limits(number), converts=has))
     return found
 
 
@@ -137,12 +141,17 @@ _METAL_SYSTEMS: Final = {
 GPUS: Final[dict[str, dict[str, Gpu]]] = {
     "cuda": _cuda(),
     "hip": {
-        **{name: Gpu(hardware) for name, hardware in _PROCESSORS.items()},
-        "gfx950": Gpu(_PROCESSORS["gfx950"], converts=frozenset({"f16", "bf16"})),
-        **dict.fromkeys(_GENERIC, Gpu()),
+        **{name: Gpu(hardware, hip_limits(name)) for name, hardware in _PROCESSORS.items()},
+        "gfx950": Gpu(
+            _PROCESSORS["gfx950"], hip_limits("gfx950"), converts=frozenset({"f16", "bf16"})
+        ),
+        **{
+            name: Gpu("", least_of([hip_limits(each) for each in members.split()]))
+            for name, members in _GENERIC.items()
+        },
     },
     "metal": {
-        version: Gpu(_METAL_GPUS, frozenset({"f64"}), least_os=system)
+        version: Gpu(_METAL_GPUS, metal_limits(), frozenset({"f64"}), least_os=system)
         for version, system in _METAL_SYSTEMS.items()
     },
 }

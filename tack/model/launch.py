@@ -75,7 +75,8 @@ class Launch(Record):
     stores to, ``aligned`` those whose elements must each lie at a multiple of its size: it changes
     them in one step, or its target reads no others. ``entries`` maps a flavour to its symbol.
     ``group`` is how many threads a workgroup has along each parallel loop, none where the launcher
-    may choose; ``shared`` is how many bytes of memory it gives each workgroup.
+    may choose; ``shared`` is how many bytes of memory it gives each workgroup. CUDA's launcher asks
+    the driver for them first, for they are more than it gives otherwise.
     """
 
     slots: tuple[Slot, ...]

@@ -93,6 +93,8 @@ class _Splitter:
 
     def _is_for_all(self, node: Statement) -> bool:
         """Whether every lane runs a statement, in uniform control flow."""
+        if not self.uniformity.is_common(node):
+            return False
         if isinstance(node, _COMPOUND):
             if any(map(self.uniformity.varies, heads(node))):
                 return False

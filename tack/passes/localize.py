@@ -1,7 +1,7 @@
 """localize: the locals of an iteration, each once, in order of appearance, read somewhere.
 
 An assignment to a local that nothing reads is dropped, and a local array that nothing loads from,
-with the stores to it: expressions are pure.
+with the stores to it: expressions are pure. Reductions over a group stay, for they wait.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tack.ir.nodes import (
     Statement,
 )
 from tack.ir.traversal import set_name, statement_lists, walk_ir
+from tack.passes.uniformity import reduction
 
 __all__ = ["localize"]
 
@@ -69,5 +70,5 @@ def _drop(node: IRNode, unread: set[str], unloaded: set[str]) -> bool:
 
 def _is_void(node: Statement, unread: set[str], unloaded: set[str]) -> bool:
     if isinstance(node, IRAssign):
-        return node.target in unread
+        return node.target in unread and not reduction(node)
     return isinstance(node, IRLocalArray | IRArrayStore) and node.array in unloaded

@@ -1,9 +1,10 @@
 """uniformity: which values, and which control flow, all iterations of a workgroup have in common.
 
-A value varies if it is made from the numbers of an iteration or a thread, from an array of the
-iteration's own, or from one that the kernel stores to (which another iteration may be changing just
-now), or if it is assigned where only some iterations of a group come. What follows a ``break`` or
-``continue`` that only some take is such a place too, to the end of what it leaves.
+A value varies if it is made from the numbers of an iteration or a thread (along an axis of which a
+group has more than one), from an array of the iteration's own, or from one that the kernel stores
+to (which another iteration may be changing just now), or if it is assigned where only some
+iterations of a group come. What follows a ``break`` or ``continue`` that only some take is such a
+place too, to the end of what it leaves.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
-from tack.ir.traversal import kernel_loop, nodes_below, set_name, walk_ir
+from tack.ir.traversal import kernel_loop, nodes_below, set_name, statements_of, walk_ir
 from tack.model.errors import CompileError
 
 __all__ = ["Uniformity", "heads", "reduction"]
@@ -71,7 +72,9 @@ class Uniformity:
         stores = (node for node in walk_ir(function) if isinstance(node, _STORES))
         self._changing = {node.array for node in stores} | set(function.local_arrays)
         loop = kernel_loop(function)
-        self._varying = set(loop.index_vars)
+        sizes = function.workgroup
+        self._varying = {v for v, size in zip(loop.index_vars, sizes, strict=True) if size > 1}
+        self._common: set[int] = set()
         self._broken: dict[int, Cause] = {}
         self._final = False
         known = -1
@@ -84,16 +87,21 @@ class Uniformity:
         """Whether the iterations of a group may have different values of an expression."""
         return next(self._reasons(node), None) is not None
 
+    def is_common(self, node: Statement) -> bool:
+        """Whether all iterations of a group come to a statement, or none."""
+        return id(node) in self._common
+
     def _reasons(self, node: IRNode) -> Iterator[str]:
-        """What makes an expression vary, in words."""
+        """What makes an expression vary: names of locals, and words for what has no name."""
         if isinstance(node, IRCall) and node.function in GROUP_REDUCTIONS:
             return
         if isinstance(node, IRName) and node.name in self._varying:
-            yield node.name.split(".", maxsplit=1)[0]
+            yield node.name
         elif isinstance(node, IRGroupIndex) and node.kind in _VARYING[self._within]:
-            yield f"tack.{node.kind}_id()"
+            if self._function.workgroup[node.axis] > 1:
+                yield f"tack.{node.kind}_id()"
         elif isinstance(node, IRArrayLoad) and node.array in self._changing:
-            yield f"an element of {node.array.split('.', maxsplit=1)[0]}"
+            yield f"an element of {_spoken(node.array)}"
         elif isinstance(node, IRActive):
             yield "the end of the loop"
         for below in nodes_below(node):
@@ -109,6 +117,8 @@ class Uniformity:
         return left
 
     def _statement(self, node: Statement, cause: Cause | None, loop: Cause | None) -> Cause | None:
+        if self._final and cause is None:
+            self._common.add(id(node))
         if isinstance(node, IRBreak | IRContinue):
             if cause is not None and loop is not None and isinstance(node, IRBreak):
                 self._broken.setdefault(id(loop), cause)
@@ -141,15 +151,29 @@ class Uniformity:
         if name is not None:
             raise self._refusal(node, f"tack.{name}()", cause)
 
-    def reasons(self, node: Expression) -> str:
-        """What makes an expression vary, in words."""
-        return " and ".join(dict.fromkeys(self._reasons(node)))
+    def reasons(self, *nodes: Expression) -> str:
+        """What makes expressions vary, in words."""
+        return " and ".join(dict.fromkeys(self._told(nodes, set())))
+
+    def _told(self, nodes: Sequence[Expression], told: set[str]) -> Iterator[str]:
+        """What makes expressions vary, as the source has it.
+
+        A local that the source does not name is told by what it is made from.
+        """
+        for why in (why for node in nodes for why in self._reasons(node)):
+            if why not in self._function.temporaries:
+                yield _spoken(why) if why in self._varying else why
+            elif why not in told:
+                told.add(why)
+                for statement in statements_of(kernel_loop(self._function)):
+                    if set_name(statement) == why:
+                        yield from self._told(heads(statement), told)
 
     def _refusal(self, node: Statement, what: str, cause: Cause) -> CompileError:
         positions = self._function.positions
         place, word = positions.get(cause), _WORDS[type(cause)]
         where = f"the {word!r}" + (f" in line {place.line}" if place is not None else "")
-        reasons = " and ".join(filter(None, map(self.reasons, heads(cause))))
+        reasons = self.reasons(*heads(cause))
         why = f", which depends on {reasons}" if reasons else ""
         return positions.refuse(
             node,
@@ -157,6 +181,11 @@ class Uniformity:
             "all of them; move it out, or decide by what they have in common (scalars, shapes, "
             "group_id, tack.block_max)",
         )
+
+
+def _spoken(name: str) -> str:
+    """A name as the source has it; those of inlined functions carry a suffix."""
+    return name.split(".", maxsplit=1)[0]
 
 
 def heads(node: Statement) -> list[Expression]:

@@ -27,6 +27,7 @@ from typing import Final
 from tack.ir.nodes import IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, i64
+from tack.model.gpus import GPUS
 from tack.model.launch import FLAVOURS, Launch
 from tack.render.author_values import ENTRIES_FOLLOW, AuthorSource, Spelled
 from tack.render.cfamily import Dialect
@@ -64,8 +65,7 @@ class GpuDialect:
     are the entry points that make sense. ``calls``: a function of the templates -> the others that
     it calls. ``supported`` are the operations that the language has beside those that it can
     spell, ``native`` the elementary functions that ``fp="fast"`` calls. ``exact`` says that floats
-    are rounded as IEEE 754 does it, subnormals too. ``local_max``,
-    ``shared_max`` and ``shared_static`` are limits of the `Renderer`.
+    are rounded as IEEE 754 does it, subnormals too.
     """
 
     language: Dialect
@@ -77,9 +77,6 @@ class GpuDialect:
     lane: str
     group: str
     groups: str
-    local_max: tuple[int, int, int]
-    shared_max: int
-    shared_static: int
     threads: tuple[Builtin, ...] = ()
     lanes: tuple[Builtin, ...] = ()
     pointer: str = "{}"
@@ -91,7 +88,13 @@ class GpuDialect:
 
 
 def gpu_renderer(dialect: GpuDialect) -> Renderer:
-    """The renderer of a GPU dialect, without a compiler."""
+    """The renderer of a GPU dialect, without a compiler.
+
+    Its limits are the greatest of the backend that is called as the dialect's folder, so that all
+    architectures share it.
+    """
+    limits = [gpu.limits for gpu in GPUS[dialect.folder].values()]
+    most = limits[0]
     return Renderer(
         render=partial(_render, dialect),
         assemble=partial(_assemble, dialect),
@@ -104,10 +107,12 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
         atomics=frozenset(dialect.language.atomics),
         has_local=True,
         has_shared=True,
-        local_max=dialect.local_max,
-        local_prod_max=max(dialect.local_max),
-        shared_max=dialect.shared_max,
-        shared_static=dialect.shared_static,
+        global_max=most.global_max,
+        global_prod_max=most.global_prod_max,
+        local_max=most.local_max,
+        local_prod_max=most.local_prod_max,
+        shared_max=max(each.shared_max for each in limits),
+        shared_static=max(each.shared_static for each in limits),
         unaligned=False,
         flavours=dialect.flavours,
         language=dialect.folder,
@@ -235,6 +240,7 @@ def _with_entries(
         ),
         builtins=[f"{declaration} {attribute}" for declaration, _, attribute in builtins],
         shared=[f"{kind} {name}[{size}]" for name, kind, size in shared],
+        given=launch.shared > 0,
         arrays={
             "general": [each.declaration for each in arrays],
             "noalias": [each.restricted for each in arrays],

@@ -158,9 +158,6 @@ CUDA: Final = GpuDialect(
     lane="threadIdx.{0}",
     group="blockIdx.{0}",
     groups="gridDim.{0}",
-    local_max=(1024, 1024, 64),
-    shared_max=48 << 10,
-    shared_static=48 << 10,
     calls={
         "tack_f8e4m3_of_f32": ("tack_e4m3x2_of_f32",),
         "tack_f8e5m2_of_f32": ("tack_e5m2x2_of_f32",),
@@ -205,9 +202,6 @@ HIP: Final = GpuDialect(
     lane=CUDA.lane,
     group=CUDA.group,
     groups=CUDA.groups,
-    local_max=(1024, 1024, 1024),
-    shared_max=64 << 10,
-    shared_static=64 << 10,
     supported=_COMPUTED | {"wrap"},
     native=frozenset(_HIP_NATIVE),
 )
@@ -276,9 +270,6 @@ METAL: Final = GpuDialect(
     lane="tack_thread.{0}",
     group="tack_group.{0}",
     groups="tack_groups.{0}",
-    local_max=(1024, 1024, 1024),
-    shared_max=32 << 10,
-    shared_static=0,
     threads=(
         ("uint3 tack_thread", "tack_thread", "[[thread_position_in_grid]]"),
         ("uint3 tack_threads", "tack_threads", "[[threads_per_grid]]"),

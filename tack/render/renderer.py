@@ -16,6 +16,7 @@ from tack.model.capabilities import capabilities_of
 from tack.model.dtypes import DTYPES, DType
 from tack.model.errors import ToolchainError
 from tack.model.launch import FLAVOURS, Launch
+from tack.model.limits import Axes
 from tack.model.spelling import advice
 from tack.model.targets import Target
 from tack.model.tensor_cores import TensorCore, tensor_cores_of
@@ -115,10 +116,14 @@ class Renderer:
       are told them | `tack.compile`, which packs the extents that they count to |
     | ``has_shared`` | whether iterations can be workgroups, with memory in common and barriers | \
       `tack.compile`, which refuses kernels that need them |
+    | ``global_max`` | how many workgroups a grid may have along x, y and z; None for no limit | \
+      `tack.model.limits.grid_of`, for those who launch |
+    | ``global_prod_max`` | how many threads a grid may have along each | likewise |
     | ``local_max`` | how many threads a workgroup may have along x, y and z; None for no limit | \
       `tack.compile`, which refuses greater ones |
     | ``local_prod_max`` | how many it may have in all | likewise |
-    | ``shared_max`` | how many bytes its arrays may have | likewise |
+    | ``shared_max`` | how many bytes its arrays may have at most; an architecture may have fewer \
+      | likewise |
     | ``shared_static`` | up to how many the text declares them; more the launcher gives | \
       `tack.compile.plan_launch` |
     | ``tensor_cores`` | the products of fragments that the target has, and where their elements \
@@ -147,7 +152,9 @@ class Renderer:
     atomics: Container[tuple[str, str]] = EVERY_ATOMIC
     has_local: bool = False
     has_shared: bool = False
-    local_max: tuple[int, int, int] | None = None
+    global_max: Axes | None = None
+    global_prod_max: Axes | None = None
+    local_max: Axes | None = None
     local_prod_max: int | None = None
     shared_max: int | None = None
     shared_static: int = 0

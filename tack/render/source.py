@@ -20,7 +20,8 @@ class Source:
     and ``captured`` are what the variant's templates add to those of its kernel. The text is the
     same for all targets of a dialect that agree in ``facts``: in how they convert the floats of
     these names, and, if ``"warps"`` is among them, in their tensor cores; with ``"target"``, which
-    templates of authors are told, it is that of one target.
+    templates of authors are told, it is that of one target. ``shared`` is how
+    many bytes the arrays have that a workgroup shares, which not every target may have.
     """
 
     variant: Variant
@@ -30,6 +31,7 @@ class Source:
     modules: tuple[str, ...] = ()
     captured: tuple[Captured, ...] = ()
     facts: frozenset[str] = frozenset()
+    shared: int = 0
 
     @property
     def title(self) -> str:

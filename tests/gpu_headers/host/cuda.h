@@ -8,9 +8,15 @@
 
 #define __global__
 #define __device__
-#define __shared__ static
+#define __shared__ thread_local /* which may be extern, and is static where a function has it */
+#define __align__(bytes)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(threads)
+
+/* The memory that a launch gives to a workgroup. */
+extern "C" {
+alignas(16) thread_local unsigned char tack_memory[256 * 1024];
+}
 
 template <typename To, typename From>
 To tack_bits(From value) {
