@@ -128,6 +128,8 @@ def _generate_author(
     else:  # what a GPU's template has of workgroups, a CPU's has no use for
         function.workgroup = ()
     _check_workgroup(function, variant, renderer)
+    bytes_shared = shared_bytes(function)
+    check_shared(bytes_shared, variant, renderer)
     template = author_template(definition, renderer.language)
     layout = pack_all(function, definition.written)
     symbol = symbol_of(variant)
@@ -140,7 +142,15 @@ def _generate_author(
     fingerprint = definition.fingerprint()
     key = source_key(fingerprint.digest, variant.signature, variant.options, files)
     modules = tuple(sorted(files))
-    return Source(variant, text, launch, key, modules=modules, facts=frozenset({"target"}))
+    return Source(
+        variant,
+        text,
+        launch,
+        key,
+        modules=modules,
+        facts=frozenset({"target"}),
+        shared=bytes_shared,
+    )
 
 
 def _refuse_missing(function: IRFunction, variant: Variant, renderer: Renderer) -> None:

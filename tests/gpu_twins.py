@@ -369,6 +369,6 @@ def memory_after(pair: Pair, source: Source, library: Any, *, noalias: bool) -> 
     """The buffers of a pair after its kernel has run, called through the launcher."""
     memory = pair.memory()
     if hasattr(library, "memory"):
-        library.memory = memory
+        library.memory = [each for each in memory if isinstance(each, np.ndarray)]
     run_kernel(pair.kernel, source, library, pair.bind(memory), noalias=noalias)
     return memory

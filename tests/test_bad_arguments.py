@@ -53,7 +53,7 @@ def kernels(load):
         ((1.0, X.dtype, X), TypeError, "'x' is a numpy.dtypes.Float32DType; a kernel takes"),
         ((1.0, np.ndarray, X), TypeError, "'x' is the class ndarray; pass an object of it"),
         ((ml_dtypes.int4(1), X, X), TypeError, "'a' is a ml_dtypes.int4; a kernel takes arrays"),
-        ((ml_dtypes.float8_e4m3fn(1), X, X), TypeError, "'a' is a ml_dtypes.float8_e4m3fn; a"),
+        ((ml_dtypes.float8_e4m3fnuz(1), X, X), TypeError, "'a' is a ml_dtypes.float8_e4m3fnuz"),
         ((np.void(b"1"), X, X), TypeError, "'a' is a numpy.void; a kernel takes arrays"),
         ((np.timedelta64(1, "s"), X, X), TypeError, "'a' is a numpy.timedelta64; a kernel"),
         (

@@ -20,7 +20,7 @@ from twins import toolchains
 from tack.compile import assemble, generate, prepared
 from tack.ir import nodes as ir
 from tack.ir.traversal import kernel_loop, walk_ir
-from tack.model.dtypes import DTYPES, i64, u64
+from tack.model.dtypes import DTYPES, NARROW, i64, u64
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
@@ -41,7 +41,7 @@ OPERATIONS = (
 )
 
 _STORES = "\n".join(f"        out[{row}, i] = {op}" for row, op in enumerate(OPERATIONS))
-_NARROW = [name for name in DTYPES if name not in ("bool", "f16", "bf16")]
+_NARROW = [name for name in DTYPES if name not in ("bool", *NARROW)]
 _CASTS = "\n".join(f"        to_{name}[i] = tack.{name}(x[i])" for name in _NARROW)
 
 TEXT = f"""
