@@ -60,6 +60,8 @@ class Launchable:
         label: str,
         keepalive: object,
         aligned: Sequence[int] = ...,
+        wide: int = ...,
+        multiples: Sequence[_Entry] = ...,
     ) -> None: ...
     @property
     def label(self) -> str: ...

@@ -21,6 +21,7 @@ from tack.model.variant import Variant
 from tack.passes.fragments import Warps
 from tack.passes.host import host_program
 from tack.passes.pack import Layout, pack
+from tack.passes.widen import Wide, widen
 from tack.render.names import ascii_identifier
 from tack.render.renderer import Renderer
 from tack.render.source import Source
@@ -78,7 +79,12 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
     layout = pack(function, every_loop=renderer.has_local)
     verify_ir(function, "packed")
     symbol = symbol_of(variant)
-    launch = plan_launch(function, kernel_loop(function).extents, layout, symbol, renderer)
+    wide = widen(function, layout) if renderer.supports_float4 else None
+    if wide is not None:
+        function.wide = verify_ir(wide.function, "packed")
+    launch = plan_launch(
+        function, kernel_loop(function).extents, layout, symbol, renderer, wide=wide
+    )
     text = renderer.render(function, launch, symbol)
     fingerprint = definition.fingerprint(variant.signature)
     key = source_key(fingerprint.digest, variant.signature, variant.options)
@@ -168,11 +174,13 @@ def plan_launch(
     layout: Layout,
     symbol: str,
     renderer: Renderer,
+    *,
+    wide: Wide | None = None,
 ) -> Launch:
     """The launch plan of a packed kernel.
 
     A ``noalias`` entry exists where the kernel writes an array while it uses another one, if that
-    is among the renderer's flavours.
+    is among the renderer's flavours; an ``aligned`` one where the kernel has a wide form.
     """
     if len(layout.slots) > MAX_SLOTS:
         raise function.positions.refuse(
@@ -184,6 +192,8 @@ def plan_launch(
     has_others = bool(layout.written) and len(pointers) > 1
     flavours = renderer.flavours if has_others else renderer.flavours[:1]
     shared = shared_bytes(function)
+    if wide is not None:
+        flavours = (*flavours, "aligned")
     return Launch(
         slots=layout.slots,
         host=host_program(function, extents, layout),
@@ -193,6 +203,8 @@ def plan_launch(
         entries=tuple((flavour, f"{symbol}_{flavour}") for flavour in flavours),
         group=function.workgroup,
         shared=0 if shared <= renderer.shared_static else -(-shared // 16) * 16,
+        multiples=() if wide is None else wide.multiples,
+        lanes=1 if wide is None else wide.lanes,
     )
 
 

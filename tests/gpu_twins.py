@@ -87,6 +87,7 @@ _QUIET: Final = tuple(
         "bool-operation",
         "type-limits",
         "sign-compare",
+        "unknown-pragmas",
     )
 )
 """Warnings about what the author of a kernel wrote."""
@@ -327,13 +328,16 @@ def llvm_of_hip(unit: Path, arch: str) -> str:
     return _run(*_hip_frontend(arch), "-S", "-o", "-", unit)
 
 
-def compile_zig(unit: Path, arch: str, output: Path) -> None:
-    """A code object for an AMD architecture, by the clang in PyPI's ziglang."""
+def compile_zig(unit: Path, arch: str, output: Path, *, assembly: bool = False) -> None:
+    """A code object for an AMD architecture, or its assembly, by the clang in PyPI's ziglang."""
     zig = _zig()
     device = ("-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}", "-nogpulib", "-O3")
     with tempfile.TemporaryDirectory() as name:
         code, object_ = Path(name, "unit.bc"), Path(name, "unit.o")
         _run(*_hip_frontend(arch), "-c", "-o", code, unit)
+        if assembly:
+            _run(*zig, "clang", *device, "-S", "-o", output, code)
+            return
         _run(*zig, "clang", *device, "-c", "-o", object_, code)
         _run(*zig, "ld.lld", "-shared", "-o", output, object_)
 
@@ -369,9 +373,9 @@ def disagreements(
         pair = pairs[number]
         if any(not each.flags.aligned for each in _arrays(pair)):
             continue  # the launcher refuses it
-        expected = memory_after(pair, source, reference, noalias=False)
-        for noalias in (False, True):
-            memory = memory_after(pair, other, library, noalias=noalias)
+        expected = memory_after(pair, source, reference)
+        for flavours in ({}, {"noalias": True}, {"noalias": True, "aligned": True}):
+            memory = memory_after(pair, other, library, **flavours)
             differ = differences(expected, memory)
             if differ:
                 found[number] = f"{pair.signature}: c, and {target}:\n{differ}"
@@ -382,10 +386,12 @@ def _arrays(pair: Pair) -> list[np.ndarray[Any, Any]]:
     return [each for each in pair.bind(pair.memory()) if isinstance(each, np.ndarray)]
 
 
-def memory_after(pair: Pair, source: Source, library: Any, *, noalias: bool) -> list[Any]:
+def memory_after(
+    pair: Pair, source: Source, library: Any, *, noalias: bool = False, aligned: bool = False
+) -> list[Any]:
     """The buffers of a pair after its kernel has run, called through the launcher."""
     memory = pair.memory()
     if hasattr(library, "memory"):
         library.memory = memory
-    run_kernel(pair.kernel, source, library, pair.bind(memory), noalias=noalias)
+    run_kernel(pair.kernel, source, library, pair.bind(memory), noalias=noalias, aligned=aligned)
     return memory

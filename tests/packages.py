@@ -129,6 +129,8 @@ class Package:
                             "entries": dict(source.launch.entries),
                             "group": list(source.launch.group),
                             "shared": source.launch.shared,
+                            "multiples": [],
+                            "lanes": 1,
                         },
                     }
                 )

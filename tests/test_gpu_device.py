@@ -16,6 +16,7 @@ from gpu_twins import disagreements, memory_after
 from harness import differences
 from test_gpu_text import generated
 from test_tensor_cores import EXAMPLE, PRODUCT, source
+from test_vector_accesses import pairs as vector_pairs
 from test_workgroups import expected, pairs
 from twins import Pair
 
@@ -25,11 +26,13 @@ from tack.model.targets import Target
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("name", [*CORPUS, "generated"])
+@pytest.mark.parametrize("name", [*CORPUS, "generated", "vector accesses"])
 def test_a_device_has_the_bits_of_c(name: str, tmp_path: Path) -> None:
     target = Target("cuda", architecture())
     if name == "generated":
         pairs = list(generated(tmp_path))
+    elif name == "vector accesses":
+        pairs = vector_pairs(tmp_path)
     else:
         text, pairs_of = CORPUS[name]
         pairs = list(pairs_of(load_module(text, tmp_path)))

@@ -30,6 +30,12 @@ def count(x: tack.Array, y: tack.Array) -> None:
         tack.atomic_add(y, 0, x[i] % 3)
 
 
+@tack.kernel
+def double(x: tack.Array) -> None:
+    for i in range(x.shape[0]):
+        x[i] = x[i] * 2
+
+
 def generated(signature: str = "f32[:], f32[:]", **changed: Any) -> Source:
     """What is generated where fields of the C renderer are others."""
     return generate(of_count(signature, CPU), replace(renderer_for(CPU), **changed))
@@ -157,6 +163,15 @@ def test_flavours_are_the_entry_points() -> None:
     assert [name for name, _ in generated().launch.entries] == ["general", "noalias"]
     only = generated(flavours=("general",), render=lambda *_: "").launch.entries
     assert [name for name, _ in only] == ["general"]
+
+
+def test_supports_float4_gives_a_kernel_its_wide_form() -> None:
+    variant = Variant(double.definition, Signature.parse("f32[:]"), Target("cuda", "sm_90"))
+    renderer = renderer_for(variant.target)
+    wide = generate(variant, renderer).launch
+    plain = generate(variant, replace(renderer, supports_float4=False)).launch
+    assert ([name for name, _ in wide.entries], wide.lanes) == (["general", "aligned"], 4)
+    assert ([name for name, _ in plain.entries], plain.lanes) == (["general"], 1)
 
 
 def test_the_docs_name_each_field() -> None:

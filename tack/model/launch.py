@@ -59,8 +59,9 @@ SLOT_KINDS: Final[dict[str, str]] = {
 MAX_SLOTS: Final = 511
 """How many slots a launch can fill."""
 
-FLAVOURS: Final = ("general", "noalias")
-"""Entry points of a variant: ``noalias`` only where written arrays overlap no other array."""
+FLAVOURS: Final = ("general", "noalias", "aligned")
+"""Entry points of a variant: ``noalias`` only where written arrays overlap no other array, and
+``aligned`` only where ``multiples`` holds too."""
 
 Slot = tuple[Any, ...]
 HostOp = tuple[Any, ...]
@@ -76,6 +77,10 @@ class Launch(Record):
     them in one step, or its target reads no others. ``entries`` maps a flavour to its symbol.
     ``group`` is how many threads a workgroup has along each parallel loop, none where the launcher
     may choose; ``shared`` is how many bytes of memory it gives each workgroup.
+
+    ``multiples`` are (slot, number): the entry ``aligned`` asks that the values of these slots,
+    addresses or extents, are multiples of these powers of two. Each of its threads does ``lanes``
+    iterations at a time along the fastest axis.
     """
 
     slots: tuple[Slot, ...]
@@ -86,6 +91,8 @@ class Launch(Record):
     entries: tuple[tuple[str, str], ...]
     group: tuple[int, ...] = ()
     shared: int = 0
+    multiples: tuple[tuple[int, int], ...] = ()
+    lanes: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """The form that the bundle stores."""
@@ -98,6 +105,8 @@ class Launch(Record):
             "entries": dict(self.entries),
             "group": list(self.group),
             "shared": self.shared,
+            "multiples": [list(each) for each in self.multiples],
+            "lanes": self.lanes,
         }
 
     @classmethod
@@ -113,6 +122,8 @@ class Launch(Record):
                 entries=tuple(sorted((str(k), str(v)) for k, v in data["entries"].items())),
                 group=tuple(_integer(size) for size in data["group"]),
                 shared=_integer(data["shared"]),
+                multiples=tuple((_integer(k), _integer(n)) for k, n in data["multiples"]),
+                lanes=_integer(data["lanes"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BundleError(f"{place}: the launch plan is damaged ({error!r})") from None

@@ -101,6 +101,7 @@ class Dialect:
     pointer's name, where it promises no aliases.
     ``clear``: an array's name -> the statement that makes it all zeros.
     ``unaligned``: dtype name -> the type of an element that may lie at any address.
+    ``unroll`` stands before a loop that is to be written out.
     ``int_bits``: the width below which the language computes in ``int``.
     """
 
@@ -121,10 +122,15 @@ class Dialect:
     space: str = ""
     shared_space: str = ""
     restrict: str = "restrict "
+    unroll: str = "#pragma unroll"
 
     def type(self, dtype: DType) -> str:
         """The name of a type."""
         return self.types[dtype.name]
+
+    def vector(self, dtype: DType, size: int) -> str:
+        """The name of the struct whose member ``at`` holds what one vector access moves."""
+        return f"tack_{dtype.name}x{size}"
 
     def is_narrow(self, dtype: DType) -> bool:
         """Whether the language computes this integer type in ``int``."""

@@ -6,9 +6,9 @@ from functools import cache
 from typing import Final
 
 from tack.ir.nodes import ATOMIC_DTYPES
-from tack.model.dtypes import NARROW
+from tack.model.dtypes import DTYPES, NARROW
 from tack.render.cfamily import Dialect
-from tack.render.gpu import GpuDialect, gpu_renderer
+from tack.render.gpu import VECTOR_SIZES, GpuDialect, gpu_renderer
 from tack.render.names import Words
 from tack.render.renderer import Renderer
 
@@ -26,7 +26,8 @@ while xor xor_eq unix linux i386 values arrays shared TACK_ENTRY TACK_INLINE TAC
 """
 """Keywords of C++ up to C++23, macros of compilers and of generated files, names of templates."""
 
-_CPP: Final = frozenset(_CPP_WORDS.split())
+_VECTORS: Final = frozenset(f"tack_{name}x{size}" for name in DTYPES for size in VECTOR_SIZES)
+_CPP: Final = frozenset(_CPP_WORDS.split()) | _VECTORS
 _INDICES: Final = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
 _METAL_WORDS: Final = """
 access array bfloat constant coherent device fragment half kernel metal object_data precise fast

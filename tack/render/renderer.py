@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from tack.ir.nodes import ATOMIC_DTYPES, IRFunction
 from tack.model.capabilities import capabilities_of
-from tack.model.launch import FLAVOURS, Launch
+from tack.model.launch import Launch
 from tack.model.spelling import advice
 from tack.model.targets import Target
 from tack.model.tensor_cores import TensorCore, tensor_cores_of
@@ -65,6 +65,9 @@ class Renderer:
     | ``unaligned`` | whether elements may lie at any address; else the launcher refuses arrays \
       that do | `tack.compile.plan_launch` |
     | ``flavours`` | the entry points that a variant may have | `tack.compile.plan_launch` |
+    | ``supports_float4`` | whether one access moves up to 16 bytes, so that a thread does better \
+      to do several iterations | `tack.compile`, which then makes the wide form of a kernel and \
+      its entry point |
     """
 
     render: Render
@@ -82,7 +85,8 @@ class Renderer:
     shared_static: int = 0
     tensor_cores: tuple[TensorCore, ...] = ()
     unaligned: bool = True
-    flavours: tuple[str, ...] = FLAVOURS
+    flavours: tuple[str, ...] = ("general", "noalias")
+    supports_float4: bool = False
 
 
 _FACTORIES: Final[dict[str, dict[str, str]]] = {
