@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 #include "warm_path.h"
@@ -93,6 +94,15 @@ void take_gil(PyThreadState* state) {
   }
 }
 
+// What Python has written so far comes before what the kernel prints; whatever sys.stdout is.
+void flush_python() {
+  PyObject* out = PySys_GetObject("stdout");
+  if (out == nullptr || out == Py_None) return;
+  PyObject* done = PyObject_CallMethod(out, "flush", nullptr);
+  if (done == nullptr) PyErr_Clear();
+  Py_XDECREF(done);
+}
+
 }  // namespace
 
 PyObject* launch(const Launchable& variant, PackedCall& call) {
@@ -100,12 +110,15 @@ PyObject* launch(const Launchable& variant, PackedCall& call) {
   if (total < 0) return nullptr;
   if (total > 0) {
     const tack_entry entry = entry_for(variant, call);
-    if (std::max(static_cast<std::uint64_t>(total), call.elements) < kReleaseGilFrom) {
+    const bool prints = variant.prints();
+    if (prints) flush_python();
+    if (std::max(static_cast<std::uint64_t>(total), call.elements) < kReleaseGilFrom && !prints) {
       entry(&kContext, call.slots, 0, total);
     } else {
       // The variant outlives the call even if its table is cleared meanwhile (variant_table.h).
       PyThreadState* state = PyEval_SaveThread();
       entry(&kContext, call.slots, 0, total);
+      if (prints) std::fflush(stdout);  // whoever reads it may need the GIL
       take_gil(state);
     }
   }

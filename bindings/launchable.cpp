@@ -89,10 +89,11 @@ Parameter scalar_parameter(const Items& entry) {
 Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
                        std::uint64_t general, std::uint64_t noalias, std::string label,
                        nb::object keepalive, nb::handle aligned, std::uint64_t wide,
-                       nb::handle multiples)
+                       nb::handle multiples, bool prints)
     : general_(entry_at(general)),
       noalias_(entry_at(noalias == 0 ? general : noalias)),
       wide_(entry_at(wide)),
+      prints_(prints),
       label_(std::move(label)),
       keepalive_(std::move(keepalive)) {
   if (general_ == nullptr) refuse("entries", "the general entry point is null");
@@ -109,7 +110,7 @@ Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb:
     }
   }
   is_simple_ = size_ <= kInline && rest_hazards_.empty() && pins_.empty() && copies_.empty() &&
-               loop_slots_.empty() && host_.is_one_slot() && wide_ == nullptr;
+               loop_slots_.empty() && host_.is_one_slot() && wide_ == nullptr && !prints_;
   if (is_simple_) slot_of_extent_ = host_.slot_of_loop(0);
 }
 

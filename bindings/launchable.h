@@ -104,7 +104,7 @@ class Launchable {
   // Raises ValueError for anything that could not be launched safely.
   Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
              std::uint64_t general, std::uint64_t noalias, std::string label, nb::object keepalive,
-             nb::handle aligned, std::uint64_t wide, nb::handle multiples);
+             nb::handle aligned, std::uint64_t wide, nb::handle multiples, bool prints);
 
   std::size_t size() const { return size_; }  // how many parameters
   const Parameter& operator[](std::size_t index) const {
@@ -132,6 +132,7 @@ class Launchable {
   // For calls without a hazard in which all of `multiples` hold; null if the variant has none.
   tack_entry wide() const { return wide_; }
   const std::vector<Multiple>& multiples() const { return multiples_; }
+  bool prints() const { return prints_; }  // to C's standard output
   const std::string& label() const { return label_; }
   const nb::object& keepalive() const { return keepalive_; }
   nb::object& keepalive() { return keepalive_; }
@@ -175,6 +176,7 @@ class Launchable {
   std::vector<SlotCopy> copies_;
   std::vector<LoopSlot> loop_slots_;
   tack_entry wide_ = nullptr;
+  bool prints_ = false;
   std::vector<Multiple> multiples_;
   HostProgram host_;
 

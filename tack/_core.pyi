@@ -62,6 +62,7 @@ class Launchable:
         aligned: Sequence[int] = ...,
         wide: int = ...,
         multiples: Sequence[_Entry] = ...,
+        prints: bool = ...,
     ) -> None: ...
     @property
     def label(self) -> str: ...

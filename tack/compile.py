@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
-from tack.ir.nodes import Expression, IRAtomic, IRFunction, IRNode
+from tack.ir.nodes import Expression, IRAtomic, IRFunction, IRNode, IRPrint
 from tack.ir.traversal import kernel_loop, walk_ir
 from tack.ir.verify import verify_ir
 from tack.model.capabilities import capabilities_of
@@ -205,6 +205,7 @@ def plan_launch(
         shared=0 if shared <= renderer.shared_static else -(-shared // 16) * 16,
         multiples=() if wide is None else wide.multiples,
         lanes=1 if wide is None else wide.lanes,
+        prints=any(isinstance(node, IRPrint) for node in walk_ir(function)),
     )
 
 

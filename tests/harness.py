@@ -112,6 +112,7 @@ def run_kernel(
         keepalive=library,
         wide=entries.get("aligned", 0) if aligned else 0,
         multiples=launch.multiples if aligned and "aligned" in entries else (),
+        prints=launch.prints,
     )
     _core.uninstall(kernel)
     _core.install(

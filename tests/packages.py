@@ -131,6 +131,7 @@ class Package:
                             "shared": source.launch.shared,
                             "multiples": [],
                             "lanes": 1,
+                            "prints": False,
                         },
                     }
                 )

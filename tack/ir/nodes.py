@@ -65,6 +65,7 @@ __all__ = [
     "IRNode",
     "IRParallelFor",
     "IRParam",
+    "IRPrint",
     "IRSequentialFor",
     "IRStride",
     "IRTripCount",
@@ -472,6 +473,19 @@ class IRMma(Statement):
 
 
 @dataclass(slots=True, eq=False)
+class IRPrint(Statement):
+    """Writes ``texts[0]``, ``values[0]``, ``texts[1]``, ... to standard output in one step.
+
+    From the typed stage on values are i64, u64, f32, f64 or bool, and ``words`` has what to write
+    for a bool that is true and for one that is false; for another value it has None.
+    """
+
+    texts: list[str]
+    values: list[Expression]
+    words: list[tuple[str, str] | None]
+
+
+@dataclass(slots=True, eq=False)
 class IRVectorLoad(Statement):
     """Makes a local array and loads it in one access: ``local[k] = array[index + k]`` for every k.
 
@@ -694,6 +708,7 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRFragmentLoad: (("indices", "exprs"),),
     IRFragmentStore: (("indices", "exprs"),),
     IRMma: (),
+    IRPrint: (("values", "exprs"),),
     IRVectorLoad: (("index", "expr"),),
     IRVectorStore: (("index", "expr"),),
     IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),

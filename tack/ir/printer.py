@@ -38,6 +38,7 @@ from tack.ir.nodes import (
     IRNode,
     IRParallelFor,
     IRParam,
+    IRPrint,
     IRSequentialFor,
     IRStride,
     IRTripCount,
@@ -156,6 +157,13 @@ def _local_array(node: IRLocalArray) -> Iterator[str]:
     yield f"{node.array} = zeros"
 
 
+def _print(node: IRPrint) -> Iterator[str]:
+    parts = [repr(node.texts[0])]
+    for value, words, text in zip(node.values, node.words, node.texts[1:], strict=True):
+        parts += [_text(value) + (f" as {'/'.join(words)}" if words else ""), repr(text)]
+    yield f"print({', '.join(part for part in parts if part != repr(''))})"
+
+
 def _vector_load(node: IRVectorLoad) -> Iterator[str]:
     yield f"{node.local} = vector at {node.array}[{_text(node.index)}]"
 
@@ -268,6 +276,7 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRFragmentLoad: _fragment_load,
     IRFragmentStore: _fragment_store,
     IRMma: _mma,
+    IRPrint: _print,
     IRVectorLoad: _vector_load,
     IRVectorStore: _vector_store,
     IRIf: _branch,

@@ -44,6 +44,7 @@ from tack.ir.nodes import (
     IRNode,
     IRParallelFor,
     IRParam,
+    IRPrint,
     IRSequentialFor,
     IRStride,
     IRTripCount,
@@ -459,6 +460,13 @@ def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore | IRAtom
     return None
 
 
+def _check_print(_: _Verifier, node: IRPrint) -> str | None:
+    counts = (len(node.texts) - 1, len(node.words))
+    if counts != (len(node.values),) * 2:
+        return f"{len(node.values)} values, {counts[0]} texts behind them, {counts[1]} words"
+    return None
+
+
 def _check_vector(verifier: _Verifier, node: IRVectorLoad | IRVectorStore) -> str | None:
     if not verifier.reached("packed"):
         return "a vector access before the indices are packed"
@@ -530,6 +538,7 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRArrayLoad: _check_access,
     IRArrayStore: _check_access,
     IRAtomic: _check_atomic,
+    IRPrint: _check_print,
     IRVectorLoad: _check_vector,
     IRVectorStore: _check_vector,
     IRDimSize: _check_dim_size,

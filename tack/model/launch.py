@@ -80,7 +80,8 @@ class Launch(Record):
 
     ``multiples`` are (slot, number): the entry ``aligned`` asks that the values of these slots,
     addresses or extents, are multiples of these powers of two. Each of its threads does ``lanes``
-    iterations at a time along the fastest axis.
+    iterations at a time along the fastest axis. A kernel that ``prints`` writes to C's standard
+    output, which the launcher brings into one order with Python's.
     """
 
     slots: tuple[Slot, ...]
@@ -93,6 +94,7 @@ class Launch(Record):
     shared: int = 0
     multiples: tuple[tuple[int, int], ...] = ()
     lanes: int = 1
+    prints: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The form that the bundle stores."""
@@ -107,6 +109,7 @@ class Launch(Record):
             "shared": self.shared,
             "multiples": [list(each) for each in self.multiples],
             "lanes": self.lanes,
+            "prints": self.prints,
         }
 
     @classmethod
@@ -124,6 +127,7 @@ class Launch(Record):
                 shared=_integer(data["shared"]),
                 multiples=tuple((_integer(k), _integer(n)) for k, n in data["multiples"]),
                 lanes=_integer(data["lanes"]),
+                prints=_bool(data["prints"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BundleError(f"{place}: the launch plan is damaged ({error!r})") from None
@@ -141,6 +145,12 @@ class Launch(Record):
 def _integer(value: object) -> int:
     if type(value) is not int:
         raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
+def _bool(value: object) -> bool:
+    if type(value) is not bool:
+        raise TypeError(f"{value!r} is neither true nor false")
     return value
 
 

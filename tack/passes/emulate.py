@@ -6,6 +6,7 @@ has. It comes after every other decomposition, whose results hold such operation
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -21,12 +22,14 @@ from tack.ir.nodes import (
     IRFunction,
     IRIf,
     IRName,
+    IRPrint,
     IRUnaryOp,
     IRWhile,
     Statement,
 )
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, DType, i32, u16, u32, u64, unsigned
+from tack.model.errors import TargetWarning
 from tack.passes.build import (
     bitcast,
     both,
@@ -65,10 +68,13 @@ class _Emulator(Decomposer):
     def __init__(self, function: IRFunction, missing: frozenset[str]) -> None:
         super().__init__(function)
         self.missing = missing
-        self.changed = False
+        self.changed = self.printless = False
 
     def rewritten(self, node: Statement, out: Block) -> list[Statement]:
-        """An atomic on an array of the iteration's own becomes a load and a store."""
+        """A print is left out; an atomic on a private array becomes a load and a store."""
+        if isinstance(node, IRPrint) and "print" in self.missing:
+            self.leave_out(node)
+            return []
         self.statement(node, out)
         if not isinstance(node, IRAtomic) or "private atomics" not in self.missing:
             return [node]
@@ -77,6 +83,14 @@ class _Emulator(Decomposer):
             return [node]
         self.changed = True
         return list(_private_atomic(node, array.dtype, out))
+
+    def leave_out(self, node: IRPrint) -> None:
+        """Says once that a kernel prints nothing on this target."""
+        if not self.printless:
+            where = self.function.positions.get(node) or self.function.name
+            message = f"{where}: the target has no print, so that this kernel prints nothing there"
+            warnings.warn(message, TargetWarning, stacklevel=2)
+        self.changed = self.printless = True
 
     def expansion(self, node: Expression) -> Callable[[Block], Expression] | None:
         """How a missing operation is expanded, or None."""
@@ -235,6 +249,7 @@ EMULATED: Final = {
     "fmod": "the exact remainder of floats, with the sign of the dividend",
     "private atomics": "atomics on arrays that belong to one iteration",
     "wide integers": "arithmetic of 64-bit integers",
+    "print": "print, which is left out with a warning",
     "wrap": "sums, differences and products of signed integers that wrap",
 }
 """What a target may lack, or not have exactly."""

@@ -101,6 +101,7 @@ class Dialect:
     pointer's name, where it promises no aliases.
     ``clear``: an array's name -> the statement that makes it all zeros.
     ``unaligned``: dtype name -> the type of an element that may lie at any address.
+    ``printf`` is the function of that name; "" where prints are left out.
     ``unroll`` stands before a loop that is to be written out.
     ``int_bits``: the width below which the language computes in ``int``.
     """
@@ -123,6 +124,7 @@ class Dialect:
     shared_space: str = ""
     restrict: str = "restrict "
     unroll: str = "#pragma unroll"
+    printf: str = ""
 
     def type(self, dtype: DType) -> str:
         """The name of a type."""
@@ -180,6 +182,14 @@ class ExpressionWriter:
     def write(self, expression: Expression) -> str:
         """``expression`` as it stands on the right of an assignment or in a condition."""
         return self._text(expression, plain=True).text
+
+    def converted(self, expression: Expression, type_name: str) -> str:
+        """``expression`` cast to a type of the language."""
+        return f"({type_name}){self._at(expression, UNARY, plain=True)}"
+
+    def chosen(self, condition: Expression, one: str, other: str) -> str:
+        """One of two texts of the language."""
+        return f"{self._at(condition, OR)} ? {one} : {other}"
 
     def _text(self, node: Expression, plain: bool = False) -> _Text:
         return self._WRITERS[type(node)](self, node, plain)

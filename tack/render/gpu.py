@@ -158,11 +158,11 @@ def _form(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str
     """
     language = dialect.language
     names, slots, writer = writer_of(function, launch, language)
+    last = kernel_loop(function).index_vars[-1]
+    begin = names.fresh(f"{last}_begin") if function.wide else None
     if function.workgroup:
         lines = list(group_loops(dialect, function, writer, names, slots))
     else:
-        last = kernel_loop(function).index_vars[-1]
-        begin = names.fresh(f"{last}_begin") if function.wide else None
         lines = list(thread_loops(dialect, function, writer, names, slots, begin=begin))
     shared = [
         (names.local(name), language.type(array.dtype))
@@ -172,7 +172,7 @@ def _form(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str
     builtins = dialect.lanes if function.workgroup else dialect.threads
     others = [f"{language.shared_space}{kind} *{name}" for name, kind in shared]
     others += [declaration for declaration, _, _ in builtins]
-    if function.wide:
+    if begin is not None:
         others.append(f"{language.type(i64)} {begin}")
     used = slots.parameters(language)
     return _Form(

@@ -139,8 +139,9 @@ CUDA: Final = GpuDialect(
         unaligned=_TYPES,
         clear="memset({0}, 0, sizeof {0});",
         restrict="__restrict__ ",
+        printf="printf",
         reserved=Words(
-            _CPP | frozenset(_CUDA_FUNCTIONS.values()) | frozenset({"memset"}) | _INDICES
+            _CPP | frozenset(_CUDA_FUNCTIONS.values()) | frozenset({"memset", "printf"}) | _INDICES
         ),
     ),
     folder="cuda",
@@ -159,7 +160,7 @@ CUDA: Final = GpuDialect(
         "tack_f32_of_f8e4m3": ("tack_f16x2_of_e4m3x2", "tack_f32_of_f16"),
         "tack_f32_of_f8e5m2": ("tack_f16x2_of_e5m2x2", "tack_f32_of_f16"),
     },
-    supported=_COMPUTED | {"fmod"},
+    supported=_COMPUTED | {"fmod", "print"},
 )
 
 HIP: Final = GpuDialect(
@@ -180,7 +181,8 @@ HIP: Final = GpuDialect(
         unaligned=_TYPES,
         clear="__builtin_memset({0}, 0, sizeof {0});",
         restrict="__restrict__ ",
-        reserved=Words(_CPP | _INDICES),
+        printf="printf",
+        reserved=Words(_CPP | _INDICES | frozenset({"printf"})),
     ),
     folder="hip",
     suffix=".hip",
@@ -192,7 +194,7 @@ HIP: Final = GpuDialect(
     local_max=(1024, 1024, 1024),
     shared_max=64 << 10,
     shared_static=64 << 10,
-    supported=_COMPUTED | {"wrap"},
+    supported=_COMPUTED | {"wrap", "print"},
 )
 
 _METAL_TYPES: Final = {

@@ -74,7 +74,7 @@ class Renderer:
     assemble: Assemble
     suffix: str
     supported_ops: frozenset[str] = frozenset(
-        {"constant division", "fmod", "private atomics", "wide integers", "wrap"}
+        {"constant division", "fmod", "print", "private atomics", "wide integers", "wrap"}
     )
     atomics: Container[tuple[str, str]] = EVERY_ATOMIC
     has_local: bool = False

@@ -22,17 +22,20 @@ from tack.ir.nodes import (
     IRLocalArray,
     IRMma,
     IRName,
+    IRPrint,
     IRSequentialFor,
     IRVectorLoad,
     IRVectorStore,
     IRWhile,
     LocalArray,
     Statement,
+    dtype_of,
 )
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DType, i64
 from tack.model.launch import Launch
 from tack.render.cfamily import Dialect, ExpressionWriter
+from tack.render.literals import PRINTED, quoted
 from tack.render.names import Names
 from tack.render.scopes import Scopes, plan_scopes, sets
 from tack.render.slots import SlotNames
@@ -177,6 +180,19 @@ class StatementWriter:
         element = self._expressions.element(node.array, [node.index])
         return f"*({const}{self._dialect.space}{self._vector(node.local)} *)&{element}"
 
+    def _print(self, node: IRPrint, depth: int) -> Iterator[str]:
+        form, arguments = node.texts[0].replace("%", "%%"), []
+        for value, words, text in zip(node.values, node.words, node.texts[1:], strict=True):
+            if words is None:
+                conversion, type_name = PRINTED[dtype_of(value).name]
+                arguments.append(self._expressions.converted(value, type_name))
+            else:
+                conversion = "%s"
+                arguments.append(self._expressions.chosen(value, *map(quoted, words)))
+            form += conversion + text.replace("%", "%%")
+        listed = ", ".join([quoted(form), *arguments])
+        yield f"{INDENT * depth}{self._dialect.printf}({listed});"
+
     def _if(self, node: IRIf, depth: int) -> Iterator[str]:
         lead = INDENT * depth
         yield f"{lead}if ({self._expressions.write(node.condition)}) {{"
@@ -238,6 +254,7 @@ class StatementWriter:
         IRLocalArray: _make,
         IRBarrier: _barrier,
         IRMma: _mma,
+        IRPrint: _print,
         IRVectorLoad: _vector_load,
         IRVectorStore: _vector_store,
         IRIf: _if,

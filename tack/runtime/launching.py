@@ -38,6 +38,7 @@ def launchable(
             keepalive=library,
             wide=entries.get("aligned", 0),
             multiples=launch.multiples,
+            prints=launch.prints,
         )
     except (AttributeError, ValueError, OverflowError, TypeError) as error:
         raise LoadError(f"its launch plan does not fit its library: {error}") from None
