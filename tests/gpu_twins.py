@@ -39,6 +39,7 @@ __all__ = [
     "COMPILED",
     "DIALECTS",
     "Emulated",
+    "compile_hipcc",
     "compile_metal",
     "compile_nvcc",
     "compile_nvrtc",
@@ -340,6 +341,13 @@ def compile_zig(unit: Path, arch: str, output: Path, *, assembly: bool = False) 
             return
         _run(*zig, "clang", *device, "-c", "-o", object_, code)
         _run(*zig, "ld.lld", "-shared", "-o", output, object_)
+
+
+def compile_hipcc(unit: Path, arch: str, output: Path) -> None:
+    """A bundle of code objects, by the hipcc on PATH, which has ROCm's own headers."""
+    hipcc = need("hipcc", of="hip")
+    flags = ("-std=c++17", "-O3", "-fwrapv", *_STRICT, *_CLANG)
+    _run(hipcc, "--genco", f"--offload-arch={arch}", *flags, "-o", output, unit)
 
 
 def emulated_disagreements(pairs: Sequence[Pair], dialect: str, folder: Path) -> dict[int, str]:

@@ -15,6 +15,7 @@ from generator import load_module
 from gpu_twins import (
     COMPILED,
     DIALECTS,
+    compile_hipcc,
     compile_metal,
     compile_nvcc,
     compile_nvrtc,
@@ -93,6 +94,13 @@ def test_compilers_make_images_without_a_warning(
         assert image.read_bytes()[:4] == b"\x7fELF"
     else:
         compile_metal(path, image)
+
+
+def test_hipcc_makes_images_by_its_own_headers(corpus: list[Pair], tmp_path: Path) -> None:
+    """Debian's has gfx906, gfx908, gfx90a and gfx1030; the zig above stands in for the others."""
+    target, image = Target("hip", "gfx90a"), tmp_path / "image"
+    compile_hipcc(unit(corpus, target, tmp_path), target.arch, image)
+    assert b"hipv4-amdgcn-amd-amdhsa--gfx90a" in image.read_bytes()[:4096]
 
 
 METAL_ATTRIBUTES = {"buffer", "thread_position_in_grid", "threads_per_grid"}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from generator import load_module
-from gpu_twins import DIALECTS, Emulated, compile_nvcc, compile_nvrtc, compile_zig
+from gpu_twins import DIALECTS, Emulated, compile_hipcc, compile_nvcc, compile_nvrtc, compile_zig
 from harness import levels, run_kernel
 from twins import toolchains
 
@@ -276,11 +276,21 @@ def test_a_kernel_without_a_print_is_as_it_was(tmp_path: Path) -> None:
 
 # Targets.
 
+EVERYTHING = "bool[:], i64[:], u64[:], i8[:], f32[:], f64[:], f16[:], i16, f32"
+
+
+def test_hipcc_takes_prints(module: ModuleType, tmp_path: Path) -> None:
+    target = Target("hip", "gfx90a")
+    source = source_for(module.everything, EVERYTHING, target)
+    unit = tmp_path / "unit.hip"
+    unit.write_text(assemble("t", [source], renderer_for(target)), encoding="utf-8")
+    compile_hipcc(unit, target.arch, tmp_path / "image")
+
 
 @pytest.mark.parametrize("name", ["everything", "texts", "lines"])
 def test_compilers_take_prints(name: str, module: ModuleType, tmp_path: Path) -> None:
     signature = {
-        "everything": "bool[:], i64[:], u64[:], i8[:], f32[:], f64[:], f16[:], i16, f32",
+        "everything": EVERYTHING,
         "texts": "i32[:]",
         "lines": "i64[:], i64",
     }[name]
