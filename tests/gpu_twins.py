@@ -8,6 +8,7 @@ launcher, its host program and its checks of arguments are the ones that users h
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import os
 import re
@@ -15,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -39,11 +40,13 @@ __all__ = [
     "COMPILED",
     "DIALECTS",
     "Emulated",
+    "Reference",
     "compile_hipcc",
     "compile_metal",
     "compile_nvcc",
     "compile_nvrtc",
     "compile_zig",
+    "computed",
     "disagreements",
     "emulated_disagreements",
     "llvm_of_hip",
@@ -350,44 +353,68 @@ def compile_hipcc(unit: Path, arch: str, output: Path) -> None:
     _run(hipcc, "--genco", f"--offload-arch={arch}", *flags, "-o", output, unit)
 
 
-def emulated_disagreements(pairs: Sequence[Pair], dialect: str, folder: Path) -> dict[int, str]:
+class Reference:
+    """What C makes of pairs: compiled together, and run once for all targets held to it."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self.pairs = pairs
+        self._sources = [pair.source("c") for pair in pairs]
+        self._memory: dict[int, list[Any]] = {}
+
+    @functools.cached_property
+    def _library(self) -> Any:
+        cpu, (toolchain, _) = Target("cpu", levels()[-1]), toolchains()
+        unique = {source.title: source for source in self._sources}
+        text = assemble("reference", list(unique.values()), renderer_for(cpu))
+        return toolchain.load(toolchain.compile(text, cpu))
+
+    def memory_after(self, number: int) -> list[Any]:
+        """The buffers of a pair after its kernel has run."""
+        if number not in self._memory:
+            pair, source = self.pairs[number], self._sources[number]
+            self._memory[number] = memory_after(pair, source, self._library)
+        return self._memory[number]
+
+
+def emulated_disagreements(
+    pairs: Sequence[Pair] | Reference, dialect: str, folder: Path
+) -> dict[int, str]:
     """The pairs whose runs in a dialect, on the CPU, differ in bits from C, and where."""
     return disagreements(pairs, DIALECTS[dialect], lambda sources: Emulated(sources, folder))
 
 
 def disagreements(
-    pairs: Sequence[Pair], target: Target, load: Callable[[Sequence[Source]], Any]
+    pairs: Sequence[Pair] | Reference, target: Target, load: Callable[[Sequence[Source]], Any]
 ) -> dict[int, str]:
     """The pairs whose runs for a target differ in bits from C, and where.
 
     Those that the target cannot compute are left out.
     """
-    sources: dict[int, tuple[Source, Source]] = {}
-    for number, pair in enumerate(pairs):
-        variant = Variant(pair.kernel.definition, Signature.parse(pair.signature), target)
-        if lacking(target, variant.signature):
-            continue
-        with contextlib.suppress(UnsupportedError):
-            sources[number] = pair.source("c"), generate(variant, renderer_for(target))
+    reference = pairs if isinstance(pairs, Reference) else Reference(pairs)
+    sources = dict(computed(reference.pairs, target))
     assert sources, "the target computes some of them"
-    toolchain, _ = toolchains()
-    unique = {source.title: (source, other) for source, other in sources.values()}
-    cpu = Target("cpu", levels()[-1])
-    text = assemble("reference", [source for source, _ in unique.values()], renderer_for(cpu))
-    reference = toolchain.load(toolchain.compile(text, cpu))
-    library = load([other for _, other in unique.values()])
+    library = load(list({source.title: source for source in sources.values()}.values()))
     found: dict[int, str] = {}
-    for number, (source, other) in sources.items():
-        pair = pairs[number]
+    for number, source in sources.items():
+        pair = reference.pairs[number]
         if any(not each.flags.aligned for each in _arrays(pair)):
             continue  # the launcher refuses it
-        expected = memory_after(pair, source, reference)
+        expected = reference.memory_after(number)
         for flavours in ({}, {"noalias": True}, {"noalias": True, "aligned": True}):
-            memory = memory_after(pair, other, library, **flavours)
+            memory = memory_after(pair, source, library, **flavours)
             differ = differences(expected, memory)
             if differ:
                 found[number] = f"{pair.signature}: c, and {target}:\n{differ}"
     return found
+
+
+def computed(pairs: Sequence[Pair], target: Target) -> Iterator[tuple[int, Source]]:
+    """The number and the source of each pair that a target can compute."""
+    for number, pair in enumerate(pairs):
+        variant = Variant(pair.kernel.definition, Signature.parse(pair.signature), target)
+        if not lacking(target, variant.signature):
+            with contextlib.suppress(UnsupportedError):
+                yield number, generate(variant, renderer_for(target))
 
 
 def _arrays(pair: Pair) -> list[np.ndarray[Any, Any]]:

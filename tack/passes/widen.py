@@ -63,7 +63,7 @@ __all__ = ["Wide", "widen"]
 _VECTOR_BYTES: Final = 16
 _MOST_LANES: Final = 8
 
-_MOST_NODES: Final = 600
+_MOST_NODES: Final = 256
 """A larger body computes for longer than it waits for memory, and is long when written out."""
 
 _KNOWN: Final = frozenset(
