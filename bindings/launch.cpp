@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 #include "warm_path.h"
@@ -70,6 +71,19 @@ bool has_no_hazard(const Launchable& variant, const PackedCall& call) {
          std::all_of(rest.begin(), rest.end(), is_fine);
 }
 
+bool are_multiples(const Launchable& variant, const PackedCall& call) {
+  const std::vector<Multiple>& all = variant.multiples();
+  return std::all_of(all.begin(), all.end(), [&call](const Multiple& multiple) {
+    return (call.slots[multiple.slot].u64 & multiple.rest) == 0;
+  });
+}
+
+tack_entry entry_for(const Launchable& variant, const PackedCall& call) {
+  if (!has_no_hazard(variant, call)) return variant.general();
+  if (variant.wide() != nullptr && are_multiples(variant, call)) return variant.wide();
+  return variant.noalias();
+}
+
 // Before 3.14, a daemon thread that asks for the GIL while Python ends is ended by unwinding its
 // stack, which frames that may not throw turn into an abort. It sleeps instead, as 3.14 has it.
 void take_gil(PyThreadState* state) {
@@ -80,19 +94,31 @@ void take_gil(PyThreadState* state) {
   }
 }
 
+// What Python has written so far comes before what the kernel prints; whatever sys.stdout is.
+void flush_python() {
+  PyObject* out = PySys_GetObject("stdout");
+  if (out == nullptr || out == Py_None) return;
+  PyObject* done = PyObject_CallMethod(out, "flush", nullptr);
+  if (done == nullptr) PyErr_Clear();
+  Py_XDECREF(done);
+}
+
 }  // namespace
 
 PyObject* launch(const Launchable& variant, PackedCall& call) {
   const std::int64_t total = count_iterations(variant, call);
   if (total < 0) return nullptr;
   if (total > 0) {
-    const tack_entry entry = has_no_hazard(variant, call) ? variant.noalias() : variant.general();
-    if (std::max(static_cast<std::uint64_t>(total), call.elements) < kReleaseGilFrom) {
+    const tack_entry entry = entry_for(variant, call);
+    const bool prints = variant.prints();
+    if (prints) flush_python();
+    if (std::max(static_cast<std::uint64_t>(total), call.elements) < kReleaseGilFrom && !prints) {
       entry(&kContext, call.slots, 0, total);
     } else {
       // The variant outlives the call even if its table is cleared meanwhile (variant_table.h).
       PyThreadState* state = PyEval_SaveThread();
       entry(&kContext, call.slots, 0, total);
+      if (prints) std::fflush(stdout);  // whoever reads it may need the GIL
       take_gil(state);
     }
   }

@@ -88,9 +88,12 @@ Parameter scalar_parameter(const Items& entry) {
 
 Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
                        std::uint64_t general, std::uint64_t noalias, std::string label,
-                       nb::object keepalive, nb::handle aligned)
+                       nb::object keepalive, nb::handle aligned, std::uint64_t wide,
+                       nb::handle multiples, bool prints)
     : general_(entry_at(general)),
       noalias_(entry_at(noalias == 0 ? general : noalias)),
+      wide_(entry_at(wide)),
+      prints_(prints),
       label_(std::move(label)),
       keepalive_(std::move(keepalive)) {
   if (general_ == nullptr) refuse("entries", "the general entry point is null");
@@ -99,6 +102,7 @@ Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb:
   read_slots(slots);
   read_written(written);
   read_aligned(aligned);
+  read_multiples(multiples);
   host_ = HostProgram(host, readable_);
   for (const LoopSlot& entry : loop_slots_) {
     if (entry.loop >= host_.loops()) {
@@ -106,7 +110,7 @@ Launchable::Launchable(nb::handle params, nb::handle slots, nb::handle host, nb:
     }
   }
   is_simple_ = size_ <= kInline && rest_hazards_.empty() && pins_.empty() && copies_.empty() &&
-               loop_slots_.empty() && host_.is_one_slot();
+               loop_slots_.empty() && host_.is_one_slot() && wide_ == nullptr && !prints_;
   if (is_simple_) slot_of_extent_ = host_.slot_of_loop(0);
 }
 
@@ -268,7 +272,7 @@ void Launchable::read_written(nb::handle written) {
     is_written[index] = true;
     array.required_flags |= NPY_ARRAY_WRITEABLE;
   }
-  if (noalias_ == general_) return;  // nothing to choose
+  if (noalias_ == general_ && wide_ == nullptr) return;  // nothing to choose
   for (std::size_t i = 0; i < size_; ++i) {
     for (std::size_t j = i + 1; j < size_; ++j) {
       if (is_accessed(i) && is_accessed(j) && (is_written[i] || is_written[j])) {
@@ -286,6 +290,22 @@ void Launchable::read_aligned(nb::handle aligned) {
       refuse("aligned", numbered("there is no array in parameter", index));
     }
     parameter(index).required_flags |= NPY_ARRAY_ALIGNED;
+  }
+}
+
+void Launchable::read_multiples(nb::handle multiples) {
+  const Items entries(multiples, "multiples");
+  if (entries.size() > 0 && wide_ == nullptr) {
+    refuse("multiples", "there is no entry point that asks for them");
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string where = numbered("multiple", i);
+    const Items entry(entries[i], where);
+    entry.expect_size(2);
+    const auto slot = static_cast<std::uint16_t>(entry.index(0, readable_.size()));
+    const auto number = static_cast<std::uint64_t>(entry.integer(1, 1, 1 << 16));
+    if ((number & (number - 1)) != 0) refuse(where, "its number is not a power of two");
+    multiples_.push_back({slot, number - 1});
   }
 }
 

@@ -89,6 +89,12 @@ struct ArrayPair {
   std::uint16_t second;
 };
 
+// A slot, an address or an extent, whose value is a multiple of a power of two.
+struct Multiple {
+  std::uint16_t slot;
+  std::uint64_t rest;  // the bits that are then 0
+};
+
 class Launchable {
  public:
   // So many parameters lie in the record itself: a call reads them without following a pointer.
@@ -98,7 +104,7 @@ class Launchable {
   // Raises ValueError for anything that could not be launched safely.
   Launchable(nb::handle params, nb::handle slots, nb::handle host, nb::handle written,
              std::uint64_t general, std::uint64_t noalias, std::string label, nb::object keepalive,
-             nb::handle aligned);
+             nb::handle aligned, std::uint64_t wide, nb::handle multiples, bool prints);
 
   std::size_t size() const { return size_; }  // how many parameters
   const Parameter& operator[](std::size_t index) const {
@@ -123,6 +129,10 @@ class Launchable {
   tack_entry general() const { return general_; }
   // For calls without a hazard; the general one if the variant has no other.
   tack_entry noalias() const { return noalias_; }
+  // For calls without a hazard in which all of `multiples` hold; null if the variant has none.
+  tack_entry wide() const { return wide_; }
+  const std::vector<Multiple>& multiples() const { return multiples_; }
+  bool prints() const { return prints_; }  // to C's standard output
   const std::string& label() const { return label_; }
   const nb::object& keepalive() const { return keepalive_; }
   nb::object& keepalive() { return keepalive_; }
@@ -137,6 +147,7 @@ class Launchable {
   void read_pins(nb::handle pins, std::size_t parameter, std::size_t rank);
   void read_written(nb::handle written);
   void read_aligned(nb::handle aligned);
+  void read_multiples(nb::handle multiples);
   void add_hazard(ArrayPair pair);
   void read_slots(nb::handle slots);
   void read_slot(const Items& entry, const std::string& where, std::uint16_t slot);
@@ -164,6 +175,9 @@ class Launchable {
   std::vector<Pin> pins_;
   std::vector<SlotCopy> copies_;
   std::vector<LoopSlot> loop_slots_;
+  tack_entry wide_ = nullptr;
+  bool prints_ = false;
+  std::vector<Multiple> multiples_;
   HostProgram host_;
 
   std::vector<SlotAccess> readable_;  // what the host program may read of each slot

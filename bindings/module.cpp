@@ -41,10 +41,11 @@ void add_launchable(nb::module_& module) {
   nb::class_<Launchable>(module, "Launchable", nb::is_final(), nb::type_slots(launchable_slots),
                          "A variant that can be launched. Immutable.")
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, std::uint64_t, std::uint64_t,
-                    std::string, nb::object, nb::handle>(),
+                    std::string, nb::object, nb::handle, std::uint64_t, nb::handle, bool>(),
            nb::arg("params").none(), nb::arg("slots").none(), nb::arg("host").none(),
            nb::arg("written").none(), nb::arg("general"), nb::arg("noalias"), nb::arg("label"),
-           nb::arg("keepalive").none(), nb::arg("aligned") = nb::make_tuple(),
+           nb::arg("keepalive").none(), nb::arg("aligned") = nb::make_tuple(), nb::arg("wide") = 0,
+           nb::arg("multiples") = nb::make_tuple(), nb::arg("prints") = false,
            "Raises ValueError for a record that could not be launched safely.")
       .def_prop_ro("label", &Launchable::label)
       .def_prop_ro("general", [](const Launchable& self) { return address_of(self.general()); })

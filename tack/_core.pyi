@@ -60,6 +60,9 @@ class Launchable:
         label: str,
         keepalive: object,
         aligned: Sequence[int] = ...,
+        wide: int = ...,
+        multiples: Sequence[_Entry] = ...,
+        prints: bool = ...,
     ) -> None: ...
     @property
     def label(self) -> str: ...

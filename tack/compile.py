@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
-from tack.ir.nodes import Expression, IRAtomic, IRFunction, IRNode
+from tack.ir.nodes import Expression, IRAtomic, IRFunction, IRNode, IRPrint
 from tack.ir.traversal import kernel_loop, walk_ir
 from tack.ir.verify import verify_ir
 from tack.lang.source_kernel import SourceKernelDefinition
@@ -22,6 +22,7 @@ from tack.model.variant import Variant
 from tack.passes.fragments import Warps
 from tack.passes.host import host_program
 from tack.passes.pack import Layout, pack, pack_all
+from tack.passes.widen import Wide, widen
 from tack.render.author_templates import AuthorTemplate
 from tack.render.author_values import AuthorSource
 from tack.render.names import ascii_identifier
@@ -93,7 +94,13 @@ def _generate(variant: Variant, renderer: Renderer) -> Source:
     layout = pack(function, every_loop=renderer.has_local)
     verify_ir(function, "packed")
     symbol = symbol_of(variant)
-    launch = plan_launch(function, kernel_loop(function).extents, layout, symbol, renderer)
+    widens = renderer.supports_float4 and variant.options.fp != "fast"
+    wide = widen(function, layout) if widens else None
+    if wide is not None:
+        function.wide = verify_ir(wide.function, "packed")
+    launch = plan_launch(
+        function, kernel_loop(function).extents, layout, symbol, renderer, wide=wide
+    )
     text = renderer.render(function, launch, symbol)
     fingerprint = definition.fingerprint(variant.signature)
     key = source_key(fingerprint.digest, variant.signature, variant.options)
@@ -236,11 +243,13 @@ def plan_launch(
     layout: Layout,
     symbol: str,
     renderer: Renderer,
+    *,
+    wide: Wide | None = None,
 ) -> Launch:
     """The launch plan of a packed kernel.
 
     A ``noalias`` entry exists where the kernel writes an array while it uses another one, if that
-    is among the renderer's flavours.
+    is among the renderer's flavours; an ``aligned`` one where the kernel has a wide form.
     """
     if len(layout.slots) > MAX_SLOTS:
         raise function.positions.refuse(
@@ -252,6 +261,8 @@ def plan_launch(
     has_others = bool(layout.written) and len(pointers) > 1
     flavours = renderer.flavours if has_others else renderer.flavours[:1]
     shared = shared_bytes(function)
+    if wide is not None:
+        flavours = (*flavours, "aligned")
     return Launch(
         slots=layout.slots,
         host=host_program(function, extents, layout),
@@ -261,6 +272,9 @@ def plan_launch(
         entries=tuple((flavour, f"{symbol}_{flavour}") for flavour in flavours),
         group=function.workgroup,
         shared=0 if shared <= renderer.shared_static else -(-shared // 16) * 16,
+        multiples=() if wide is None else wide.multiples,
+        lanes=1 if wide is None else wide.lanes,
+        prints=any(isinstance(node, IRPrint) for node in walk_ir(function)),
     )
 
 

@@ -43,6 +43,7 @@ _CHAPTERS = {
     "lang/lower.py": "The kernel and its parallel loop",
     "lang/lower_declaration.py": "Declarations of source kernels",
     "lang/lower_statements.py": "Statements",
+    "lang/lower_print.py": "Prints",
     "lang/lower_expressions.py": "Expressions",
     "lang/lower_operators.py": "Literals and operators",
     "lang/lower_elements.py": "Elements of arrays",

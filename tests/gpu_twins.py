@@ -8,11 +8,12 @@ launcher, its host program and its checks of arguments are the ones that users h
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -36,10 +37,14 @@ __all__ = [
     "COMPILED",
     "DIALECTS",
     "Emulated",
+    "Reference",
+    "assembly_of_hip",
+    "compile_hipcc",
     "compile_image",
     "compile_metal",
     "compile_nvrtc",
     "compiler_of",
+    "computed",
     "disagreements",
     "emulated_disagreements",
     "llvm_of_hip",
@@ -81,6 +86,7 @@ _QUIET: Final = tuple(
         "bool-operation",
         "type-limits",
         "sign-compare",
+        "unknown-pragmas",
     )
 )
 """Warnings about what the author of a kernel wrote."""
@@ -271,6 +277,17 @@ def compile_image(unit: Path, target: Target, output: Path, *flags: str) -> str:
     return said
 
 
+def assembly_of_hip(unit: Path, arch: str) -> str:
+    """The assembly of HIP text, by the clang in PyPI's ziglang."""
+    with as_file(files("tack.templates") / "hip" / "include") as include:
+        image = str(unit.with_suffix(".image"))
+        first, second, _ = compiler_of("hip").commands(arch, str(unit), image, include=str(include))
+        _run(*first)
+        words = ["-S" if word == "-c" else word for word in second]
+        words[words.index("-o") + 1] = "-"
+        return _run(*words)
+
+
 def _nvrtc() -> Any:
     try:
         from cuda.bindings import nvrtc
@@ -293,7 +310,7 @@ def compile_nvrtc(unit: Path, arch: str) -> bytes:
     options = [f"-arch={arch}".encode(), *(flag.encode() for flag in CUDA_FLAGS)]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
+    log = b" " * (size + 1)  # never the one byte that all of Python shares, for it is written to
     nvrtc.nvrtcGetProgramLog(program, log)
     assert int(status) == 0, log.decode()
     assert not log.strip(b" \0\n"), log.decode()
@@ -321,54 +338,87 @@ def llvm_of_hip(unit: Path, arch: str) -> str:
         return _run(*words)
 
 
-def emulated_disagreements(pairs: Sequence[Pair], dialect: str, folder: Path) -> dict[int, str]:
+def compile_hipcc(unit: Path, arch: str, output: Path) -> None:
+    """A bundle of code objects, by the hipcc on PATH, which has ROCm's own headers."""
+    hipcc = need("hipcc", of="hip")
+    flags = ("-std=c++17", "-O3", "-fwrapv", *_STRICT, *_CLANG)
+    _run(hipcc, "--genco", f"--offload-arch={arch}", *flags, "-o", output, unit)
+
+
+class Reference:
+    """What C makes of pairs: compiled together, and run once for all targets held to it."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self.pairs = pairs
+        self._sources = [pair.source("c") for pair in pairs]
+        self._memory: dict[int, list[Any]] = {}
+
+    @functools.cached_property
+    def _library(self) -> Any:
+        cpu, (toolchain, _) = Target("cpu", levels()[-1]), toolchains()
+        unique = {source.title: source for source in self._sources}
+        text = assemble("reference", list(unique.values()), renderer_for(cpu))
+        return toolchain.load(toolchain.compile(text, cpu))
+
+    def memory_after(self, number: int) -> list[Any]:
+        """The buffers of a pair after its kernel has run."""
+        if number not in self._memory:
+            pair, source = self.pairs[number], self._sources[number]
+            self._memory[number] = memory_after(pair, source, self._library)
+        return self._memory[number]
+
+
+def emulated_disagreements(
+    pairs: Sequence[Pair] | Reference, dialect: str, folder: Path
+) -> dict[int, str]:
     """The pairs whose runs in a dialect, on the CPU, differ in bits from C, and where."""
     return disagreements(pairs, DIALECTS[dialect], lambda sources: Emulated(sources, folder))
 
 
 def disagreements(
-    pairs: Sequence[Pair], target: Target, load: Callable[[Sequence[Source]], Any]
+    pairs: Sequence[Pair] | Reference, target: Target, load: Callable[[Sequence[Source]], Any]
 ) -> dict[int, str]:
     """The pairs whose runs for a target differ in bits from C, and where.
 
     Those that the target cannot compute are left out.
     """
-    sources: dict[int, tuple[Source, Source]] = {}
-    for number, pair in enumerate(pairs):
-        variant = pair.variant(target)
-        if lacking(target, variant.signature):
-            continue
-        with contextlib.suppress(UnsupportedError):
-            sources[number] = pair.source("c"), generate(variant, renderer_for(target))
+    reference = pairs if isinstance(pairs, Reference) else Reference(pairs)
+    sources = dict(computed(reference.pairs, target))
     assert sources, "the target computes some of them"
-    toolchain, _ = toolchains()
-    unique = {source.title: (source, other) for source, other in sources.values()}
-    cpu = Target("cpu", levels()[-1])
-    text = assemble("reference", [source for source, _ in unique.values()], renderer_for(cpu))
-    reference = toolchain.load(toolchain.compile(text, cpu))
-    library = load([other for _, other in unique.values()])
+    library = load(list({source.title: source for source in sources.values()}.values()))
     found: dict[int, str] = {}
-    for number, (source, other) in sources.items():
-        pair = pairs[number]
+    for number, source in sources.items():
+        pair = reference.pairs[number]
         if any(not each.flags.aligned for each in _arrays(pair)):
             continue  # the launcher refuses it
-        expected = memory_after(pair, source, reference, noalias=False)
-        for noalias in (False, True):
-            memory = memory_after(pair, other, library, noalias=noalias)
+        expected = reference.memory_after(number)
+        for flavours in ({}, {"noalias": True}, {"noalias": True, "aligned": True}):
+            memory = memory_after(pair, source, library, **flavours)
             differ = differences(expected, memory)
             if differ:
                 found[number] = f"{pair.signature}: c, and {target}:\n{differ}"
     return found
 
 
+def computed(pairs: Sequence[Pair], target: Target) -> Iterator[tuple[int, Source]]:
+    """The number and the source of each pair that a target can compute."""
+    for number, pair in enumerate(pairs):
+        variant = pair.variant(target)
+        if not lacking(target, variant.signature):
+            with contextlib.suppress(UnsupportedError):
+                yield number, generate(variant, renderer_for(target))
+
+
 def _arrays(pair: Pair) -> list[np.ndarray[Any, Any]]:
     return [each for each in pair.bind(pair.memory()) if isinstance(each, np.ndarray)]
 
 
-def memory_after(pair: Pair, source: Source, library: Any, *, noalias: bool) -> list[Any]:
+def memory_after(
+    pair: Pair, source: Source, library: Any, *, noalias: bool = False, aligned: bool = False
+) -> list[Any]:
     """The buffers of a pair after its kernel has run, called through the launcher."""
     memory = pair.memory()
     if hasattr(library, "memory"):
         library.memory = [each for each in memory if isinstance(each, np.ndarray)]
-    run_kernel(pair.kernel, source, library, pair.bind(memory), noalias=noalias)
+    run_kernel(pair.kernel, source, library, pair.bind(memory), noalias=noalias, aligned=aligned)
     return memory

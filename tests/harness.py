@@ -81,10 +81,20 @@ class Unit:
 
 
 def run_kernel(
-    kernel: Any, source: Source, library: Any, arguments: Sequence[Any], *, noalias: bool
+    kernel: Any,
+    source: Source,
+    library: Any,
+    arguments: Sequence[Any],
+    *,
+    noalias: bool,
+    aligned: bool = False,
 ) -> None:
-    """Call ``kernel`` with what ``library`` holds for ``source``."""
-    entries = {flavour: library.symbol(name) for flavour, name in source.launch.entries}
+    """Call ``kernel`` with what ``library`` holds for ``source``.
+
+    The entry points ``noalias`` and ``aligned`` are there to be chosen where these say so.
+    """
+    launch = source.launch
+    entries = {flavour: library.symbol(name) for flavour, name in launch.entries}
     signature, names = source.variant.signature, kernel.definition.parameters
     annotated = kernel.py_func.__annotations__
     launchable = _core.Launchable(
@@ -92,14 +102,17 @@ def run_kernel(
             _parameter(flat.spec, not flat.path and names[flat.argument] in annotated)
             for flat in signature.flat()
         ],
-        slots=source.launch.slots,
-        host=source.launch.host,
-        written=source.launch.written,
-        aligned=source.launch.aligned,
+        slots=launch.slots,
+        host=launch.host,
+        written=launch.written,
+        aligned=launch.aligned,
         general=entries["general"],
         noalias=entries.get("noalias", 0) if noalias else 0,
         label=str(source.variant),
         keepalive=library,
+        wide=entries.get("aligned", 0) if aligned else 0,
+        multiples=launch.multiples if aligned and "aligned" in entries else (),
+        prints=launch.prints,
     )
     _core.uninstall(kernel)
     _core.install(

@@ -53,7 +53,7 @@ TEXT = """
 
 tack_slot seen[600];
 int64_t seen_begin, seen_end;
-int32_t slots_to_see, calls, noalias_calls;
+int32_t slots_to_see, calls, noalias_calls, wide_calls;
 tack_context seen_context;
 
 void spy(const tack_context *ctx, const tack_slot *args, int64_t begin, int64_t end) {
@@ -65,6 +65,11 @@ void spy(const tack_context *ctx, const tack_slot *args, int64_t begin, int64_t 
 void spy_noalias(const tack_context *ctx, const tack_slot *args, int64_t begin, int64_t end) {
   spy(ctx, args, begin, end);
   ++noalias_calls;
+}
+
+void spy_wide(const tack_context *ctx, const tack_slot *args, int64_t begin, int64_t end) {
+  spy(ctx, args, begin, end);
+  ++wide_calls;
 }
 
 /* out[i] = a * x[i] + y[i] */
@@ -148,6 +153,8 @@ def make(
     written: Sequence[int] = (),
     general: str = "spy",
     noalias: str | None = None,
+    wide: str | None = None,
+    multiples: Sequence[tuple[int, ...]] = (),
     label: str = "module:name[test]",
     keepalive: object = None,
 ) -> _core.Launchable:
@@ -161,6 +168,8 @@ def make(
         library().symbol(noalias) if noalias else 0,
         label,
         keepalive,
+        wide=library().symbol(wide) if wide else 0,
+        multiples=multiples,
     )
 
 
@@ -177,7 +186,10 @@ class Spy:
 
     def clear(self, slots: int) -> None:
         """Forgets all calls; the next ones will be asked for so many slots."""
-        for name, value in {"calls": 0, "noalias_calls": 0, "slots_to_see": slots}.items():
+        for name, value in {
+            **dict.fromkeys(("calls", "noalias_calls", "wide_calls"), 0),
+            "slots_to_see": slots,
+        }.items():
             ctypes.c_int32.in_dll(self.native, name).value = value
 
     def slots(self, count: int) -> list[int]:

@@ -130,6 +130,9 @@ class Package:
                             "entries": dict(source.launch.entries),
                             "group": list(source.launch.group),
                             "shared": source.launch.shared,
+                            "multiples": [],
+                            "lanes": 1,
+                            "prints": False,
                         },
                     }
                 )

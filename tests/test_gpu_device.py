@@ -17,6 +17,7 @@ from harness import differences
 from test_fp_modes import contracted
 from test_gpu_text import PROGRAMS, SEED
 from test_tensor_cores import EXAMPLE, PRODUCT, source
+from test_vector_accesses import pairs as vector_pairs
 from test_workgroups import expected, pairs
 from twins import Pair, generated_pairs
 
@@ -26,11 +27,13 @@ from tack.model.targets import Target
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("name", [*CORPUS, "generated"])
+@pytest.mark.parametrize("name", [*CORPUS, "generated", "vector accesses"])
 def test_a_device_has_the_bits_of_c(name: str, tmp_path: Path) -> None:
     target = Target("cuda", architecture())
     if name == "generated":
         pairs = list(generated_pairs(PROGRAMS, SEED, tmp_path))
+    elif name == "vector accesses":
+        pairs = vector_pairs(tmp_path)
     else:
         text, pairs_of = CORPUS[name]
         pairs = list(pairs_of(load_module(text, tmp_path)))

@@ -44,6 +44,12 @@ def angles(x: tack.Array) -> None:
         x[i] = tack.sin(x[i])
 
 
+@tack.kernel
+def double(x: tack.Array) -> None:
+    for i in range(x.shape[0]):
+        x[i] = x[i] * 2
+
+
 def generated(signature: str = "f32[:], f32[:]", kernel: Any = count, **changed: Any) -> Source:
     """What is generated where fields of the C renderer are others."""
     definition = kernel.definition
@@ -119,9 +125,9 @@ def test_code_for_op_says_what_is_not_expanded_where_supported_ops_is_not_given(
     [
         (Target("cuda", "sm_90"), {"wrap"}),
         (Target("hip", "gfx942"), {"fmod"}),
-        (Target("metal", "metal3.1"), {"fmod", "wrap"}),
+        (Target("metal", "metal3.1"), {"fmod", "print", "wrap"}),
     ],
-    ids=str,
+    ids=["cuda", "hip", "metal"],
 )
 def test_gpus_have_the_operations_that_their_languages_spell(
     target: Target, lacks: set[str]
@@ -342,6 +348,15 @@ def test_language_chooses_the_template_and_render_author_fills_it(
     monkeypatch.setattr(written.definition, "root", str(Path(__file__).parent))
     filled = replace(renderer_for(CPU), render_author=lambda *_: "text of the author")
     assert generate(variant, filled).text == "text of the author"
+
+
+def test_supports_float4_gives_a_kernel_its_wide_form() -> None:
+    variant = Variant(double.definition, Signature.parse("f32[:]"), Target("cuda", "sm_90"))
+    renderer = renderer_for(variant.target)
+    wide = generate(variant, renderer).launch
+    plain = generate(variant, replace(renderer, supports_float4=False)).launch
+    assert ([name for name, _ in wide.entries], wide.lanes) == (["general", "aligned"], 4)
+    assert ([name for name, _ in plain.entries], plain.lanes) == (["general"], 1)
 
 
 def test_the_docs_name_each_field() -> None:

@@ -65,10 +65,13 @@ __all__ = [
     "IRNode",
     "IRParallelFor",
     "IRParam",
+    "IRPrint",
     "IRSequentialFor",
     "IRStride",
     "IRTripCount",
     "IRUnaryOp",
+    "IRVectorLoad",
+    "IRVectorStore",
     "IRWarpSize",
     "IRWhile",
     "LocalArray",
@@ -474,6 +477,41 @@ class IRMma(Statement):
 
 
 @dataclass(slots=True, eq=False)
+class IRPrint(Statement):
+    """Writes ``texts[0]``, ``values[0]``, ``texts[1]``, ... to standard output in one step.
+
+    From the typed stage on values are i64, u64, f32, f64 or bool, and ``words`` has what to write
+    for a bool that is true and for one that is false; for another value it has None.
+    """
+
+    texts: list[str]
+    values: list[Expression]
+    words: list[tuple[str, str] | None]
+
+
+@dataclass(slots=True, eq=False)
+class IRVectorLoad(Statement):
+    """Makes a local array and loads it in one access: ``local[k] = array[index + k]`` for every k.
+
+    ``index`` is a packed one, in elements. The element there lies at a multiple of the size of the
+    whole local array. Only in what ``widen`` makes.
+    """
+
+    local: str
+    array: str
+    index: Expression
+
+
+@dataclass(slots=True, eq=False)
+class IRVectorStore(Statement):
+    """``array[index + k] = local[k]`` for every k, in one access; as for `IRVectorLoad`."""
+
+    array: str
+    index: Expression
+    local: str
+
+
+@dataclass(slots=True, eq=False)
 class IRIf(Statement):
     """Conditional."""
 
@@ -495,7 +533,8 @@ class IRSequentialFor(Statement):
     """``for var in range(start, end, step)``, arguments evaluated once, on entry.
 
     ``var`` is a local that the body may assign without disturbing the loop; after the loop it
-    keeps its last value, and an empty loop leaves it alone. A step of zero runs nothing.
+    keeps its last value, and an empty loop leaves it alone. A step of zero runs nothing. A loop
+    that is ``unrolled`` is one that a compiler should write out.
     """
 
     var: str
@@ -503,6 +542,7 @@ class IRSequentialFor(Statement):
     end: Expression
     step: Expression
     body: list[Statement]
+    unrolled: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -522,11 +562,15 @@ class IRParallelFor(Statement):
     ``extents`` are what the host computes: integer expressions of scalar parameters and
     `IRDimSize`, or the `IRTripCount` of a ``range``; a negative one runs nothing. ``index_vars``
     are i64 and start at 0: lowering moves the start and step of a ``range`` into the body.
+
+    With ``lanes``, the body does as many iterations that follow each other along the last index,
+    which is that of the first of them; those that are left at its end are not done.
     """
 
     index_vars: list[str]
     extents: list[Expression]
     body: list[Statement]
+    lanes: int = 1
 
 
 @dataclass(slots=True, eq=False)
@@ -573,13 +617,15 @@ class LocalArray:
 
     One of an iteration is made, all zeros, by an `IRLocalArray`; a shared one is there from the
     beginning, and holds nothing in particular until something is stored. A ``fragment`` is the part
-    of one that a lane holds: of the operand ``"a"`` or ``"b"`` of a product, or of its result.
+    of one that a lane holds: of the operand ``"a"`` or ``"b"`` of a product, or of its result. A
+    vector is what one access loads or stores.
     """
 
     dtype: DType
     dims: tuple[int, ...]
     shared: bool = False
     fragment: str = ""
+    is_vector: bool = False
 
     @property
     def is_strided(self) -> bool:
@@ -607,7 +653,8 @@ class IRFunction(IRNode):
     vector. ``indices`` are the declared locals that hold an index, and take what an index may be.
     ``facts`` are what of a target it was made for: the names of narrow floats that it converts, and
     ``"warps"`` if it asked for warps. ``relaxed`` says that there are operations that are.
-    ``positions`` lies beside the tree and is in no key.
+    ``positions`` lies beside the tree and is in no key. ``wide`` is the form of a packed function
+    that `widen` makes beside it; it is verified and printed on its own.
     """
 
     name: str
@@ -625,6 +672,7 @@ class IRFunction(IRNode):
     workgroup: tuple[int, ...] = ()
     facts: frozenset[str] = frozenset()
     relaxed: bool = False
+    wide: IRFunction | None = None
 
     @property
     def arrays(self) -> dict[str, IRParam | LocalArray]:
@@ -665,6 +713,9 @@ CHILD_FIELDS: Final[dict[type[IRNode], tuple[tuple[str, str], ...]]] = {
     IRFragmentLoad: (("indices", "exprs"),),
     IRFragmentStore: (("indices", "exprs"),),
     IRMma: (),
+    IRPrint: (("values", "exprs"),),
+    IRVectorLoad: (("index", "expr"),),
+    IRVectorStore: (("index", "expr"),),
     IRIf: (("condition", "expr"), ("then_body", "stmts"), ("else_body", "stmts")),
     IRWhile: (("condition", "expr"), ("body", "stmts")),
     IRSequentialFor: (

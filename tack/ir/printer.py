@@ -38,10 +38,13 @@ from tack.ir.nodes import (
     IRNode,
     IRParallelFor,
     IRParam,
+    IRPrint,
     IRSequentialFor,
     IRStride,
     IRTripCount,
     IRUnaryOp,
+    IRVectorLoad,
+    IRVectorStore,
     IRWarpSize,
     IRWhile,
 )
@@ -155,6 +158,21 @@ def _local_array(node: IRLocalArray) -> Iterator[str]:
     yield f"{node.array} = zeros"
 
 
+def _print(node: IRPrint) -> Iterator[str]:
+    parts = [repr(node.texts[0])]
+    for value, words, text in zip(node.values, node.words, node.texts[1:], strict=True):
+        parts += [_text(value) + (f" as {'/'.join(words)}" if words else ""), repr(text)]
+    yield f"print({', '.join(part for part in parts if part != repr(''))})"
+
+
+def _vector_load(node: IRVectorLoad) -> Iterator[str]:
+    yield f"{node.local} = vector at {node.array}[{_text(node.index)}]"
+
+
+def _vector_store(node: IRVectorStore) -> Iterator[str]:
+    yield f"vector at {node.array}[{_text(node.index)}] = {node.local}"
+
+
 def _atomic(node: IRAtomic) -> Iterator[str]:
     operands = [node.value] if node.compare is None else [node.compare, node.value]
     element = f"{node.array}[{_list(node.indices)}]"
@@ -189,7 +207,8 @@ def _while(node: IRWhile) -> Iterator[str]:
 
 def _for(node: IRSequentialFor) -> Iterator[str]:
     arguments = _list([node.start, node.end, node.step])
-    return _block(f"for {node.var} in range({arguments}):", node.body)
+    unrolled = "unrolled " * node.unrolled
+    return _block(f"{unrolled}for {node.var} in range({arguments}):", node.body)
 
 
 def _break(_: IRNode) -> Iterator[str]:
@@ -202,7 +221,8 @@ def _continue(_: IRNode) -> Iterator[str]:
 
 def _parallel(node: IRParallelFor) -> Iterator[str]:
     names, extents = ", ".join(node.index_vars), _list(node.extents)
-    return _block(f"parallel for {names} in ndrange({extents}):", node.body)
+    lanes = f", by {node.lanes}" if node.lanes > 1 else ""
+    return _block(f"parallel for {names} in ndrange({extents}){lanes}:", node.body)
 
 
 def _param(node: IRParam) -> Iterator[str]:
@@ -258,6 +278,9 @@ _WRITERS: Final[dict[type[IRNode], Callable[..., Iterator[str]]]] = {
     IRFragmentLoad: _fragment_load,
     IRFragmentStore: _fragment_store,
     IRMma: _mma,
+    IRPrint: _print,
+    IRVectorLoad: _vector_load,
+    IRVectorStore: _vector_store,
     IRIf: _branch,
     IRWhile: _while,
     IRSequentialFor: _for,

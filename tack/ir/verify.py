@@ -38,10 +38,13 @@ from tack.ir.nodes import (
     IRNode,
     IRParallelFor,
     IRParam,
+    IRPrint,
     IRSequentialFor,
     IRStride,
     IRTripCount,
     IRUnaryOp,
+    IRVectorLoad,
+    IRVectorStore,
     IRWhile,
     Statement,
 )
@@ -277,11 +280,12 @@ class _Verifier:
             if name is not None:
                 self.binds(number, name, bound)
             if isinstance(statement, IRLocalArray):
-                self.makes(number, statement, made)
-            if isinstance(statement, IRArrayStore | IRAtomic) and self.is_missing(
-                statement.array, made
-            ):
-                raise self.fail_at(number, _UNMADE.format(statement.array))
+                self.makes(number, statement.array, made)
+            elif isinstance(statement, IRVectorLoad):
+                self.makes(number, statement.local, made)
+            changed = _CHANGED.get(type(statement))
+            if changed is not None and self.is_missing(getattr(statement, changed), made):
+                raise self.fail_at(number, _UNMADE.format(getattr(statement, changed)))
 
     def left_by_break(self, body: list[int]) -> set[int]:
         """The statements that stand in sequential loops, by identity."""
@@ -317,15 +321,15 @@ class _Verifier:
             raise self.fail_at(number, f"the parallel index {name!r} is assigned")
         bound.add(name)
 
-    def makes(self, number: int, statement: IRLocalArray, made: set[str]) -> None:
-        array = self.function.local_arrays.get(statement.array)
+    def makes(self, number: int, name: str, made: set[str]) -> None:
+        array = self.function.local_arrays.get(name)
         if array is None or array.shared:
-            raise self.fail_at(number, f"{statement.array!r} is no local array")
-        if statement.array in made:
-            raise self.fail_at(number, f"{statement.array!r} is made twice")
+            raise self.fail_at(number, f"{name!r} is no local array")
+        if name in made:
+            raise self.fail_at(number, f"{name!r} is made twice")
         if not all(type(dim) is int and dim > 0 for dim in array.dims):
-            raise self.fail_at(number, f"the size of {statement.array!r} is not known")
-        made.add(statement.array)
+            raise self.fail_at(number, f"the size of {name!r} is not known")
+        made.add(name)
 
     def is_missing(self, array: str, made: set[str]) -> bool:
         """Whether this is an array of an iteration that was not made."""
@@ -373,6 +377,8 @@ class _Verifier:
 
 
 _LOOPS: Final = (IRSequentialFor, IRWhile)
+_CHANGED: Final = {IRArrayStore: "array", IRAtomic: "array", IRVectorStore: "local"}
+"""Statement -> its field that names an array which must have been made, if it is a local one."""
 _UNMADE: Final = "the array {!r} is used before it is made"
 
 
@@ -422,6 +428,27 @@ def _check_access(verifier: _Verifier, node: IRArrayLoad | IRArrayStore | IRAtom
     expected = 1 if node.flat or verifier.reached("packed") else len(param.dims)
     if len(node.indices) != expected:
         return f"{len(node.indices)} indices of {node.array!r}, not {expected}"
+    return None
+
+
+def _check_print(_: _Verifier, node: IRPrint) -> str | None:
+    counts = (len(node.texts) - 1, len(node.words))
+    if counts != (len(node.values),) * 2:
+        return f"{len(node.values)} values, {counts[0]} texts behind them, {counts[1]} words"
+    return None
+
+
+def _check_vector(verifier: _Verifier, node: IRVectorLoad | IRVectorStore) -> str | None:
+    if not verifier.reached("packed"):
+        return "a vector access before the indices are packed"
+    local = verifier.function.local_arrays.get(node.local)
+    if local is None or not local.is_vector:
+        return f"{node.local!r} is no vector"
+    array = verifier.arrays.get(node.array)
+    if array is None or array.is_strided or array.dims is None:
+        return f"{node.array!r} is no contiguous array"
+    if array.dtype is not local.dtype:
+        return f"{node.array!r} is of {array.dtype}, {node.local!r} of {local.dtype}"
     return None
 
 
@@ -482,6 +509,9 @@ _NODE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRArrayLoad: _check_access,
     IRArrayStore: _check_access,
     IRAtomic: _check_atomic,
+    IRPrint: _check_print,
+    IRVectorLoad: _check_vector,
+    IRVectorStore: _check_vector,
     IRDimSize: _check_dim_size,
     IRStride: _check_stride,
     IRBitcast: _check_bitcast,

@@ -33,6 +33,7 @@ from tack.ir.nodes import (
     IRNode,
     IRParallelFor,
     IRParam,
+    IRPrint,
     IRSequentialFor,
     IRStride,
     IRTripCount,
@@ -52,6 +53,7 @@ _COUNTED: Final = frozenset({"<<", ">>", "**"})
 
 _INTEGERS_ONLY: Final = frozenset({"**", "<<", ">>", "&", "|", "^", "cdiv", "cmod", "shl", "shr"})
 _OF_BOOLS: Final = frozenset({"&", "|", "^"})
+_PRINTED: Final = frozenset({"bool", "i64", "u64", "f32", "f64"})
 _FLOATS_ONLY: Final = PREDICATES | {
     *(
         "floor",
@@ -256,6 +258,14 @@ def _atomic(scope: Scope, node: IRAtomic) -> str | None:
     return _indices(node)
 
 
+def _print(_: Scope, node: IRPrint) -> str | None:
+    for value, words in zip(node.values, node.words, strict=True):
+        dtype = dtype_of(value)
+        if dtype.name not in _PRINTED or dtype.is_bool != (words is not None):
+            return f"{dtype} is printed by {words}"
+    return None
+
+
 def _assign(scope: Scope, node: IRAssign) -> str | None:
     dtype = scope.locals.get(node.target)
     if node.resolved_type is None or node.resolved_type is not dtype:
@@ -304,6 +314,7 @@ TYPE_CHECKS: Final[dict[type[IRNode], Callable[..., str | None]]] = {
     IRArrayStore: _access,
     IRAtomic: _atomic,
     IRAssign: _assign,
+    IRPrint: _print,
     IRIf: _condition,
     IRWhile: _condition,
     IRSequentialFor: _for,

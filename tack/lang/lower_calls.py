@@ -75,7 +75,7 @@ _PYTHON_CASTS: Final[dict[Any, DType | None]] = {
     python.bool: DTYPES["bool"],
 }
 _ADVICE: Final[dict[Any, str]] = {
-    python.print: "print in a kernel is not built yet",
+    python.print: "print is a statement of its own in a kernel, and gives no value",
     python.sum: "sum is not part of the kernel language; add in a loop",
     python.range: "range() stands in the head of a for loop only",
     language.ndrange: "tack.ndrange() stands in the head of a for loop only",

@@ -27,7 +27,7 @@ from tack.lang.lower_base import (
     join,
 )
 from tack.lang.lower_places import Case, Place, Slot
-from tack.lang.lower_returns import ReturnLowering
+from tack.lang.lower_print import PrintLowering
 from tack.lang.vectors import (
     Value,
     VectorMeaning,
@@ -62,7 +62,7 @@ _REFUSED: Final[dict[str, str]] = {
 MAX_DIMENSIONS: Final = 3
 
 
-class StatementLowering(ReturnLowering):
+class StatementLowering(PrintLowering):
     """Lowers statements."""
 
     def statement(self, node: ast.stmt) -> None:
@@ -98,6 +98,9 @@ class StatementLowering(ReturnLowering):
             self.barrier(value)
             return
         if isinstance(value, ast.Call) and self.fragment_statement(value):
+            return
+        if isinstance(value, ast.Call) and self.is_print(value):
+            self.print_(value)
             return
         self.values_of(value)
 

@@ -20,6 +20,7 @@ __all__ = [
     "NoVariantError",
     "Position",
     "TackError",
+    "TargetWarning",
     "TemplateError",
     "ToolchainError",
     "UnpinnedError",
@@ -116,6 +117,10 @@ class ToolchainError(TackError):
 
 class JITWarning(UserWarning):
     """A signature that a package did not prebuild was compiled at the call."""
+
+
+class TargetWarning(UserWarning):
+    """A target does without something that a kernel asks for."""
 
 
 class NoVariantError(TackError, LookupError):

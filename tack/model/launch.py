@@ -59,8 +59,9 @@ SLOT_KINDS: Final[dict[str, str]] = {
 MAX_SLOTS: Final = 511
 """How many slots a launch can fill."""
 
-FLAVOURS: Final = ("general", "noalias")
-"""Entry points of a variant: ``noalias`` only where written arrays overlap no other array."""
+FLAVOURS: Final = ("general", "noalias", "aligned")
+"""Entry points of a variant: ``noalias`` only where written arrays overlap no other array, and
+``aligned`` only where ``multiples`` holds too."""
 
 Slot = tuple[Any, ...]
 HostOp = tuple[Any, ...]
@@ -77,6 +78,11 @@ class Launch(Record):
     ``group`` is how many threads a workgroup has along each parallel loop, none where the launcher
     may choose; ``shared`` is how many bytes of memory it gives each workgroup. CUDA's launcher asks
     the driver for them first, for they are more than it gives otherwise.
+
+    ``multiples`` are (slot, number): the entry ``aligned`` asks that the values of these slots,
+    addresses or extents, are multiples of these powers of two. Each of its threads does ``lanes``
+    iterations at a time along the fastest axis. A kernel that ``prints`` writes to C's standard
+    output, which the launcher brings into one order with Python's.
     """
 
     slots: tuple[Slot, ...]
@@ -87,6 +93,9 @@ class Launch(Record):
     entries: tuple[tuple[str, str], ...]
     group: tuple[int, ...] = ()
     shared: int = 0
+    multiples: tuple[tuple[int, int], ...] = ()
+    lanes: int = 1
+    prints: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The form that the bundle stores."""
@@ -99,6 +108,9 @@ class Launch(Record):
             "entries": dict(self.entries),
             "group": list(self.group),
             "shared": self.shared,
+            "multiples": [list(each) for each in self.multiples],
+            "lanes": self.lanes,
+            "prints": self.prints,
         }
 
     @classmethod
@@ -114,6 +126,9 @@ class Launch(Record):
                 entries=tuple(sorted((str(k), str(v)) for k, v in data["entries"].items())),
                 group=tuple(_integer(size) for size in data["group"]),
                 shared=_integer(data["shared"]),
+                multiples=tuple((_integer(k), _integer(n)) for k, n in data["multiples"]),
+                lanes=_integer(data["lanes"]),
+                prints=_bool(data["prints"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BundleError(f"{place}: the launch plan is damaged ({error!r})") from None
@@ -131,6 +146,12 @@ class Launch(Record):
 def _integer(value: object) -> int:
     if type(value) is not int:
         raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
+def _bool(value: object) -> bool:
+    if type(value) is not bool:
+        raise TypeError(f"{value!r} is neither true nor false")
     return value
 
 

@@ -37,6 +37,7 @@ from tack.ir.nodes import (
     IRMma,
     IRName,
     IRNode,
+    IRPrint,
     IRSequentialFor,
     IRWhile,
     Statement,
@@ -169,6 +170,10 @@ class Decomposer:
         if node.compare is not None:
             node.compare = self.expression(node.compare, out)
         node.value = self.expression(node.value, out)
+
+    def print_(self, node: IRPrint, out: Block) -> None:
+        """A print."""
+        node.values = [self.expression(value, out) for value in node.values]
 
     def branch(self, node: IRIf, out: Block) -> None:
         """A branch."""
@@ -330,6 +335,7 @@ _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
     IRLocalArray: Decomposer.nothing,
     IRBarrier: Decomposer.nothing,
     IRMma: Decomposer.nothing,
+    IRPrint: Decomposer.print_,
     IRIf: Decomposer.branch,
     IRWhile: Decomposer.while_loop,
     IRSequentialFor: Decomposer.for_loop,

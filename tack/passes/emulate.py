@@ -6,6 +6,7 @@ has. It comes after every other decomposition, whose results hold such operation
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -22,12 +23,14 @@ from tack.ir.nodes import (
     IRFunction,
     IRIf,
     IRName,
+    IRPrint,
     IRUnaryOp,
     IRWhile,
     Statement,
 )
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, DType, f32, i32, u16, u32, u64, unsigned
+from tack.model.errors import TargetWarning
 from tack.passes import comparisons, float_bits, shifts, soft_floats
 from tack.passes.build import (
     bitcast,
@@ -82,10 +85,13 @@ class _Emulator(Decomposer):
         self.missing = missing
         self.exact = exact
         self.doubles = doubles
-        self.changed = False
+        self.changed = self.printless = False
 
     def rewritten(self, node: Statement, out: Block) -> list[Statement]:
-        """An atomic on an array of the iteration's own becomes a load and a store."""
+        """A print is left out; an atomic on a private array becomes a load and a store."""
+        if isinstance(node, IRPrint) and "print" in self.missing:
+            self.leave_out(node)
+            return []
         self.statement(node, out)
         if not isinstance(node, IRAtomic) or "private atomics" not in self.missing:
             return [node]
@@ -94,6 +100,14 @@ class _Emulator(Decomposer):
             return [node]
         self.changed = True
         return list(_private_atomic(node, array.dtype, out))
+
+    def leave_out(self, node: IRPrint) -> None:
+        """Says once that a kernel prints nothing on this target."""
+        if not self.printless:
+            where = self.function.positions.get(node) or self.function.name
+            message = f"{where}: the target has no print, so that this kernel prints nothing there"
+            warnings.warn(message, TargetWarning, stacklevel=2)
+        self.changed = self.printless = True
 
     def expansion(self, node: Expression) -> Callable[[Block], Expression] | None:
         """How a missing operation is expanded, or None."""
@@ -312,6 +326,7 @@ EMULATED: Final = {
     "fmod": "the exact remainder of floats, with the sign of the dividend",
     "mulacc": "products and sums that are fused where the mode allows it and the CPU does it",
     "neg": "the negative of a number",
+    "print": "print, which is left out with a warning",
     "private atomics": "atomics on arrays that belong to one iteration",
     "recip": "1 / x, which some have instead of division",
     "regroup": "sums and products that a mode lets the target regroup and fuse as suits it",

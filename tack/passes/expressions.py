@@ -116,6 +116,10 @@ class Typer:
             return self._carry(node, truth(node))
         return node if operand is dtype else self._carry(node, IRCast(node, dtype))
 
+    def settle(self, typed: Typed) -> Expression:
+        """The expression at the type that it has where it meets no other."""
+        return self._at(typed, typed.type)
+
     def condition(self, node: Expression) -> Expression:
         """The truth of ``node``."""
         return self.convert(self.visit(node), bool_)

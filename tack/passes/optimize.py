@@ -23,6 +23,7 @@ from tack.ir.nodes import (
     IRMma,
     IRName,
     IRNode,
+    IRPrint,
     IRSequentialFor,
     IRUnaryOp,
     IRWhile,
@@ -124,6 +125,10 @@ class _Simplifier:
         self.forget([node.target])
         return [node]
 
+    def print_(self, node: IRPrint) -> list[Statement]:
+        node.values = [self.expression(value) for value in node.values]
+        return [node]
+
     def keep(self, node: Statement) -> list[Statement]:
         return [node]
 
@@ -197,6 +202,7 @@ _STATEMENTS: Final[dict[type[IRNode], Callable[..., list[Statement]]]] = {
     IRLocalArray: _Simplifier.keep,
     IRBarrier: _Simplifier.keep,
     IRMma: _Simplifier.keep,
+    IRPrint: _Simplifier.print_,
     IRIf: _Simplifier.branch,
     IRWhile: _Simplifier.while_loop,
     IRSequentialFor: _Simplifier.for_loop,

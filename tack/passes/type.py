@@ -23,6 +23,7 @@ from tack.ir.nodes import (
     IRName,
     IRNode,
     IRParallelFor,
+    IRPrint,
     IRSequentialFor,
     IRWhile,
     Statement,
@@ -31,6 +32,7 @@ from tack.ir.traversal import transform_ir
 from tack.model.dtypes import i64
 from tack.passes.expressions import Typer
 from tack.passes.infer import name_types
+from tack.passes.printing import printed
 
 __all__ = ["annotate_types"]
 
@@ -82,6 +84,16 @@ class _Annotator:
     def fragment(self, node: IRFragmentLoad | IRFragmentStore) -> None:
         what = f"an index of {self.typer.spoken(node.array)}"
         node.indices = [self.typer.index(index, what) for index in node.indices]
+
+    def print_(self, node: IRPrint) -> None:
+        texts, shown = node.texts[:1], list[tuple[Expression, tuple[str, str] | None]]()
+        for value, text in zip(node.values, node.texts[1:], strict=True):
+            typed = self.typer.visit(value)
+            parts = list(printed(self.typer.settle(typed)))
+            shown += parts
+            texts += [*[""] * (len(parts) - 1), text]
+        node.texts, node.values = texts, [value for value, _ in shown]
+        node.words = [words for _, words in shown]
 
     def branch(self, node: IRIf) -> None:
         node.condition = self.typer.condition(node.condition)
@@ -142,6 +154,7 @@ _STATEMENTS: Final[dict[type[IRNode], Callable[..., None]]] = {
     IRFragmentLoad: _Annotator.fragment,
     IRFragmentStore: _Annotator.fragment,
     IRMma: _Annotator.nothing,
+    IRPrint: _Annotator.print_,
     IRIf: _Annotator.branch,
     IRWhile: _Annotator.while_loop,
     IRSequentialFor: _Annotator.for_loop,

@@ -120,6 +120,7 @@ C: Final = Dialect(
     least={"i32": "INT32_MIN", "i64": "INT64_MIN"},
     unaligned=_UNALIGNED,
     exact="TACK_EXACT({})",
+    printf="__builtin_printf",
     clear="__builtin_memset({0}, 0, sizeof {0});",
     reserved=frozenset(_RESERVED.split())
     | frozenset({*BITCASTS.values(), *ATOMICS.values(), *MULACC.values()})

@@ -102,6 +102,8 @@ class Dialect:
     ``clear``: an array's name -> the statement that makes it all zeros.
     ``unaligned``: dtype name -> the type of an element that may lie at any address.
     ``exact``: an operation of floats -> the same, kept apart from those that may be regrouped.
+    ``printf`` is the function of that name; "" where prints are left out.
+    ``unroll`` stands before a loop that is to be written out.
     ``int_bits``: the width below which the language computes in ``int``.
     """
 
@@ -123,10 +125,16 @@ class Dialect:
     space: str = ""
     shared_space: str = ""
     restrict: str = "restrict "
+    unroll: str = "#pragma unroll"
+    printf: str = ""
 
     def type(self, dtype: DType) -> str:
         """The name of a type."""
         return self.types[dtype.name]
+
+    def vector(self, dtype: DType, size: int) -> str:
+        """The name of the struct whose member ``at`` holds what one vector access moves."""
+        return f"tack_{dtype.name}x{size}"
 
     def is_narrow(self, dtype: DType) -> bool:
         """Whether the language computes this integer type in ``int``."""
@@ -184,6 +192,14 @@ class ExpressionWriter:
     def write(self, expression: Expression) -> str:
         """``expression`` as it stands on the right of an assignment or in a condition."""
         return self._text(expression, plain=True).text
+
+    def converted(self, expression: Expression, type_name: str) -> str:
+        """``expression`` cast to a type of the language."""
+        return f"({type_name}){self._at(expression, UNARY, plain=True)}"
+
+    def chosen(self, condition: Expression, one: str, other: str) -> str:
+        """One of two texts of the language."""
+        return f"{self._at(condition, OR)} ? {one} : {other}"
 
     def _text(self, node: Expression, plain: bool = False) -> _Text:
         return self._WRITERS[type(node)](self, node, plain)

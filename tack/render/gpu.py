@@ -19,26 +19,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from tack.ir.nodes import IRFunction
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, i64
 from tack.model.gpus import GPUS
-from tack.model.launch import FLAVOURS, Launch
+from tack.model.launch import Launch
 from tack.render.author_values import ENTRIES_FOLLOW, AuthorSource, Spelled
 from tack.render.cfamily import Dialect
+from tack.render.gpu_loops import group_loops, thread_loops
 from tack.render.names import Names
 from tack.render.renderer import Renderer
-from tack.render.slots import SlotNames, SlotParameter, listed
+from tack.render.slots import SlotParameter, listed
 from tack.render.source import Source
-from tack.render.statements import BARRIER, INDENT, BodyWriter, writer_of
+from tack.render.statements import BodyWriter, writer_of
 from tack.render.templates import fill
 
-__all__ = ["GROUP", "GpuDialect", "gpu_renderer"]
+__all__ = ["GROUP", "VECTOR_SIZES", "GpuDialect", "gpu_renderer"]
 
 GROUP: Final = 256
 """Threads of a block of an ordinary kernel at most."""
@@ -47,8 +48,10 @@ Builtin = tuple[str, str, str]
 """A parameter: its declaration, its name, and the attribute by which an entry point gets it."""
 
 _HELPER: Final = re.compile(r"\btack_\w+(?=\()")
-_AXES: Final = "xyz"
 _WORD: Final = 32
+
+VECTOR_SIZES: Final = (2, 4, 8)
+"""How many elements one access moves; 16 bytes at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class GpuDialect:
     threads: tuple[Builtin, ...] = ()
     lanes: tuple[Builtin, ...] = ()
     pointer: str = "{}"
-    flavours: tuple[str, ...] = FLAVOURS
+    flavours: tuple[str, ...] = ("general", "noalias")
     calls: Mapping[str, Collection[str]] = field(default_factory=dict)
     supported: frozenset[str] = frozenset()
     native: frozenset[tuple[str, str]] = frozenset()
@@ -117,6 +120,7 @@ def gpu_renderer(dialect: GpuDialect) -> Renderer:
         flavours=dialect.flavours,
         language=dialect.folder,
         render_author=partial(_render_author, dialect),
+        supports_float4=True,
     )
 
 
@@ -133,24 +137,31 @@ def _operations(dialect: GpuDialect) -> frozenset[str]:
     return _OPERATORS | {function for function, _ in named} | dialect.supported
 
 
+class _Form(NamedTuple):
+    """One function of a variant, and its text: its parameters are slots, and then others.
+
+    ``passed`` are what an entry point gives it for these.
+    """
+
+    symbol: str
+    text: str
+    used: Sequence[SlotParameter]
+    passed: Sequence[str]
+
+
+class _Entry(NamedTuple):
+    """An entry point: the declarations of its arrays, and the calls that it makes."""
+
+    symbol: str
+    arrays: list[str]
+    calls: list[tuple[str, list[str]]]
+
+
 def _render(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str) -> str:
-    names, slots, writer = writer_of(function, launch, dialect.language)
-    shared = _shared(dialect, function, names)
-    write = _group_loops if function.workgroup else _loops
-    lines = list(write(dialect, function, writer, names, slots))
-    used = slots.parameters(dialect.language)
-    head = _head(dialect, function, symbol, used, shared)
-    definition = "\n".join([head, "{", *lines, "}", ""])
-    return _with_entries(
-        dialect,
-        function,
-        definition,
-        slots=slots,
-        used=used,
-        launch=launch,
-        symbol=symbol,
-        shared=shared,
-    )
+    forms = [_form(dialect, function, launch, symbol)]
+    if function.wide is not None:
+        forms.append(_form(dialect, function.wide, launch, f"{symbol}_wide"))
+    return _with_entries(dialect, function, forms, launch, symbol)
 
 
 def _render_author(
@@ -158,25 +169,35 @@ def _render_author(
 ) -> str:
     language = dialect.language
     names, slots, _ = writer_of(function, launch, language)
-    every, shared = slots.every(language), _shared(dialect, function, names)
+    every = slots.every(language)
 
     def loops(body: BodyWriter, groups: bool) -> list[str]:
-        write = _group_loops if groups else _loops
+        write = group_loops if groups else thread_loops
         return list(write(dialect, function, body, names, slots))
 
     spelled = Spelled(function, launch, names, slots, language)
-    head = _head(dialect, function, symbol, every, shared)
-    text = author.text(spelled, symbol, head, loops) + ENTRIES_FOLLOW
-    return _with_entries(
-        dialect,
-        function,
-        text,
-        slots=slots,
-        used=every,
-        launch=launch,
-        symbol=symbol,
-        shared=shared,
-    )
+    head, passed = _head(dialect, function, symbol, every, names)
+    form = _Form(symbol, author.text(spelled, symbol, head, loops) + ENTRIES_FOLLOW, every, passed)
+    return _with_entries(dialect, function, [form], launch, symbol)
+
+
+def _form(dialect: GpuDialect, function: IRFunction, launch: Launch, symbol: str) -> _Form:
+    """The function that runs the iterations of one thread: all of them, or so many at a time.
+
+    The plain one beside a wide one is told where to begin along the fastest axis.
+    """
+    language = dialect.language
+    names, slots, writer = writer_of(function, launch, language)
+    last = kernel_loop(function).index_vars[-1]
+    begin = names.fresh(f"{last}_begin") if function.wide else None
+    if function.workgroup:
+        lines = list(group_loops(dialect, function, writer, names, slots))
+    else:
+        lines = list(thread_loops(dialect, function, writer, names, slots, begin=begin))
+    used = slots.parameters(language)
+    more = [] if begin is None else [f"{language.type(i64)} {begin}"]
+    head, passed = _head(dialect, function, symbol, used, names, *more)
+    return _Form(symbol, "\n".join([head, "{", *lines, "}", ""]), used, passed)
 
 
 def _shared(dialect: GpuDialect, function: IRFunction, names: Names) -> list[tuple[str, str, int]]:
@@ -198,60 +219,89 @@ def _head(
     function: IRFunction,
     symbol: str,
     used: Sequence[SlotParameter],
-    shared: Sequence[tuple[str, str, int]],
-) -> str:
-    """What the function of a variant begins with."""
+    names: Names,
+    *more: str,
+) -> tuple[str, list[str]]:
+    """What the function of a variant begins with, and what it is passed beside slots and ``more``.
+
+    ``more`` are declarations of further parameters, the last ones.
+    """
+    shared, builtins = _shared(dialect, function, names), _builtins(dialect, function)
     declarations = listed(
         [
             *(each.declaration for each in used),
             *(f"{dialect.language.shared_space}{kind} *{name}" for name, kind, _ in shared),
-            *(declaration for declaration, _, _ in _builtins(dialect, function)),
+            *(declaration for declaration, _, _ in builtins),
+            *more,
         ]
     )
-    return "\n".join([f"TACK_INLINE void {symbol}(", *(f"    {line}" for line in declarations)])
+    lines = (f"    {line}" for line in declarations)
+    passed = [*(f"shared.{name}" for name, _, _ in shared), *(name for _, name, _ in builtins)]
+    return "\n".join([f"TACK_INLINE void {symbol}(", *lines]), passed
 
 
 def _with_entries(
     dialect: GpuDialect,
     function: IRFunction,
-    definition: str,
-    *,
-    slots: SlotNames,
-    used: Sequence[SlotParameter],
+    forms: Sequence[_Form],
     launch: Launch,
     symbol: str,
-    shared: Sequence[tuple[str, str, int]],
 ) -> str:
-    """The structs of a variant, its function, and its entry points."""
-    language, every = dialect.language, slots.every(dialect.language)
-    arrays = [each for each in every if _is_pointer(each)]
-    builtins = _builtins(dialect, function)
+    """The structs of a variant, its functions, and its entry points."""
+    language = dialect.language
+    names, slots, _ = writer_of(function, launch, language)
+    every = slots.every(language)
     return fill(
         f"{dialect.folder}/kernel.j2",
         symbol=symbol,
         group=math.prod(function.workgroup) if function.workgroup else GROUP,
-        definition=definition,
-        arguments=listed(
-            [
-                *(_argument(dialect, each) for each in used),
-                *(f"shared.{name}" for name, _, _ in shared),
-                *(name for _, name, _ in builtins),
-            ]
-        ),
-        builtins=[f"{declaration} {attribute}" for declaration, _, attribute in builtins],
-        shared=[f"{kind} {name}[{size}]" for name, kind, size in shared],
+        definition="\n".join(form.text for form in forms),
+        builtins=[
+            f"{declaration} {attribute}"
+            for declaration, _, attribute in _builtins(dialect, function)
+        ],
+        shared=[f"{kind} {name}[{size}]" for name, kind, size in _shared(dialect, function, names)],
         given=launch.shared > 0,
-        arrays={
-            "general": [each.declaration for each in arrays],
-            "noalias": [each.restricted for each in arrays],
-        },
+        arrays=[each.declaration for each in every if _is_pointer(each)],
         values=[
             f"{language.types[_stored(each)]} {each.name}"
             for each in every
             if not _is_pointer(each)
         ],
-        entries=launch.entries,
+        entries=[_entry(dialect, flavour, forms, every, launch) for flavour, _ in launch.entries],
     )
+
+
+def _entry(
+    dialect: GpuDialect,
+    flavour: str,
+    forms: Sequence[_Form],
+    every: Sequence[SlotParameter],
+    launch: Launch,
+) -> _Entry:
+    """An entry point. That of the wide form has the plain one do what that leaves."""
+    plain, *wide = forms
+    symbols = dict(launch.entries)
+    promises = flavour != "general" and "noalias" in symbols
+    pointers = [each for each in every if _is_pointer(each)]
+    begin = ["0"] * len(wide)
+    calls = []
+    if flavour == "aligned":
+        count = next(each for each in every if each.slot == ("loop", launch.loops - 1))
+        end = _argument(dialect, count)
+        begin = [f"{end} - {end} % {launch.lanes}"]
+        calls = [(each.symbol, _arguments(dialect, each, every)) for each in wide]
+    calls.append((plain.symbol, _arguments(dialect, plain, every, begin)))
+    declared = [each.restricted if promises else each.declaration for each in pointers]
+    return _Entry(symbols[flavour], declared, calls)
+
+
+def _arguments(
+    dialect: GpuDialect, form: _Form, every: Sequence[SlotParameter], begin: Sequence[str] = ()
+) -> list[str]:
+    """What an entry point gives a form, whose names of slots may be others than its own."""
+    used = [_argument(dialect, every[each.position]) for each in form.used]
+    return listed([*used, *form.passed, *begin])
 
 
 def _is_pointer(parameter: SlotParameter) -> bool:
@@ -273,73 +323,6 @@ def _argument(dialect: GpuDialect, parameter: SlotParameter) -> str:
     return f"values.{parameter.name}{compared}"
 
 
-def _loops(
-    dialect: GpuDialect,
-    function: IRFunction,
-    writer: BodyWriter,
-    names: Names,
-    slots: SlotNames,
-) -> Iterator[str]:
-    """The lines of the loops that run the iterations of one thread."""
-    kind, loop = dialect.language.type(i64), kernel_loop(function)
-    depth = len(loop.index_vars)
-    for number, var in enumerate(loop.index_vars):
-        axis = _AXES[depth - 1 - number]
-        index, lead = names.local(var), INDENT * (number + 1)
-        first, step = dialect.first.format(axis), dialect.step.format(axis)
-        if function.workgroup:  # an author may want no barriers; the threads know their lanes
-            size, lane = function.workgroup[number], dialect.lane.format(axis)
-            first = f"({kind}){dialect.group.format(axis)} * {size} + {lane}"
-            step = f"({kind}){dialect.groups.format(axis)} * {size}"
-        stride = names.fresh(f"{var}_step")
-        test = f"{index} < {slots.count(number)}"
-        yield f"{lead}const {kind} {stride} = {step};"
-        yield f"{lead}for ({kind} {index} = {first}; {test}; {index} += {stride}) {{"
-    yield from writer.body(loop.body, depth + 1)
-    for number in reversed(range(depth)):
-        yield f"{INDENT * (number + 1)}}}"
-
-
-def _group_loops(
-    dialect: GpuDialect,
-    function: IRFunction,
-    writer: BodyWriter,
-    names: Names,
-    slots: SlotNames,
-) -> Iterator[str]:
-    """The lines of the loops that run the groups of one thread, and its lane of each.
-
-    Where the next group's arrays lie where those of the last one did, its lanes wait for all.
-    """
-    kind, loop = dialect.language.type(i64), kernel_loop(function)
-    depth = len(loop.index_vars)
-    waits = any(array.shared for array in function.local_arrays.values())
-    inside: list[str] = []
-    for number, var in enumerate(loop.index_vars):
-        axis = _AXES[depth - 1 - number]
-        lane, group = slots.place("thread", number), slots.place("group", number)
-        size, count = function.workgroup[number], slots.count(number)
-        after = f", {BARRIER}" if waits and number == depth - 1 else ""
-        first, step = dialect.group.format(axis), dialect.groups.format(axis)
-        yield f"{INDENT * (number + 1)}const {kind} {lane} = {dialect.lane.format(axis)};"
-        yield (
-            f"{INDENT * (number + 1)}for ({kind} {group} = {first}; {group} * {size} < {count}; "
-            f"{group} += {step}{after}) {{"
-        )
-        inside.append(f"const {kind} {names.local(var)} = {group} * {size} + {lane};")
-    body = writer.body(loop.body, depth + 1)
-    for warp in slots.lanes:
-        first = f" - {slots.place('thread', 0)} % {warp}" if warp else ""
-        ends = (
-            f"{names.local(v)}{first} < {slots.count(k)}" for k, v in enumerate(loop.index_vars)
-        )
-        inside.append(f"const bool {slots.active(warp)} = {' && '.join(ends)};")
-    yield from (f"{INDENT * (depth + 1)}{line}" for line in inside)
-    yield from body
-    for number in reversed(range(depth)):
-        yield f"{INDENT * (number + 1)}}}"
-
-
 def _assemble(dialect: GpuDialect, unit: str, sources: Sequence[Source]) -> str:
     language = dialect.language
     used = {name for source in sources for name in _HELPER.findall(source.text)}
@@ -352,6 +335,7 @@ def _assemble(dialect: GpuDialect, unit: str, sources: Sequence[Source]) -> str:
         unit=unit,
         helpers=frozenset(used),
         atomics=atomics,
+        vectors=_vectors(language, sources),
         types=language.types,
         spaces=[language.space, *_shared_spaces(language, sources)],
         sources=sources,
@@ -362,6 +346,17 @@ def _shared_spaces(language: Dialect, sources: Sequence[Source]) -> list[str]:
     """The address space of shared arrays, if the language has one of their own and they occur."""
     space = language.shared_space
     return [space] if space and any(space in source.text for source in sources) else []
+
+
+def _vectors(language: Dialect, sources: Sequence[Source]) -> list[tuple[str, str, int, int]]:
+    """The types of vectors that are used: name, type of the elements, their number, bytes."""
+    return [
+        (name, spelling, size, size * DTYPES[dtype].itemsize)
+        for dtype, spelling in language.types.items()
+        for size in VECTOR_SIZES
+        for name in [language.vector(DTYPES[dtype], size)]
+        if any(f"{name} " in source.text for source in sources)
+    ]
 
 
 def _needed_by_atomics(dtype: str) -> set[str]:

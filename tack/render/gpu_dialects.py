@@ -6,9 +6,9 @@ from functools import cache
 from typing import Final
 
 from tack.ir.nodes import ATOMIC_DTYPES, ELEMENTARY
-from tack.model.dtypes import NARROW
+from tack.model.dtypes import DTYPES, NARROW
 from tack.render.cfamily import Dialect
-from tack.render.gpu import GpuDialect, gpu_renderer
+from tack.render.gpu import VECTOR_SIZES, GpuDialect, gpu_renderer
 from tack.render.names import Words
 from tack.render.renderer import Renderer
 
@@ -26,7 +26,8 @@ while xor xor_eq unix linux i386 values arrays shared TACK_ENTRY TACK_INLINE TAC
 """
 """Keywords of C++ up to C++23, macros of compilers and of generated files, names of templates."""
 
-_CPP: Final = frozenset(_CPP_WORDS.split())
+_VECTORS: Final = frozenset(f"tack_{name}x{size}" for name in DTYPES for size in VECTOR_SIZES)
+_CPP: Final = frozenset(_CPP_WORDS.split()) | _VECTORS
 _INDICES: Final = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
 _METAL_WORDS: Final = """
 access array bfloat constant coherent device fragment half kernel metal object_data precise fast
@@ -146,8 +147,9 @@ CUDA: Final = GpuDialect(
         unaligned=_TYPES,
         clear="memset({0}, 0, sizeof {0});",
         restrict="__restrict__ ",
+        printf="printf",
         reserved=Words(
-            _CPP | frozenset(_CUDA_FUNCTIONS.values()) | frozenset({"memset"}) | _INDICES
+            _CPP | frozenset(_CUDA_FUNCTIONS.values()) | frozenset({"memset", "printf"}) | _INDICES
         ),
     ),
     folder="cuda",
@@ -164,7 +166,7 @@ CUDA: Final = GpuDialect(
         "tack_f32_of_f8e4m3": ("tack_f16x2_of_e4m3x2", "tack_f32_of_f16"),
         "tack_f32_of_f8e5m2": ("tack_f16x2_of_e5m2x2", "tack_f32_of_f16"),
     },
-    supported=_COMPUTED,
+    supported=_COMPUTED | {"print"},
     native=frozenset(_CUDA_NATIVE),
 )
 
@@ -192,7 +194,8 @@ HIP: Final = GpuDialect(
         unaligned=_TYPES,
         clear="__builtin_memset({0}, 0, sizeof {0});",
         restrict="__restrict__ ",
-        reserved=Words(_CPP | _INDICES),
+        printf="printf",
+        reserved=Words(_CPP | _INDICES | frozenset({"printf"})),
     ),
     folder="hip",
     suffix=".hip",
@@ -202,7 +205,7 @@ HIP: Final = GpuDialect(
     lane=CUDA.lane,
     group=CUDA.group,
     groups=CUDA.groups,
-    supported=_COMPUTED | {"wrap"},
+    supported=_COMPUTED | {"wrap", "print"},
     native=frozenset(_HIP_NATIVE),
 )
 

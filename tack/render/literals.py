@@ -10,10 +10,20 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Final
 
 from tack.model.dtypes import DType
 
-__all__ = ["decimal"]
+__all__ = ["PRINTED", "decimal", "quoted"]
+
+PRINTED: Final = {
+    "i64": ("%lld", "long long"),
+    "u64": ("%llu", "unsigned long long"),
+    "f32": ("%.9g", "double"),
+    "f64": ("%.17g", "double"),
+}
+"""Dtype of a printed value -> its conversion, with as many digits as tell a float from every other,
+and the type in C that it takes."""
 
 _F32_DIGITS = 9
 _F32_FRACTION_BITS = 23
@@ -21,6 +31,25 @@ _F32_LEAST_EXPONENT = -149
 
 _REMEMBERED = 4096
 """How many texts are kept: the formulas of elementary functions have the same numbers each time."""
+
+
+_ESCAPED: Final = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "?": "\\?"}
+"""Character -> how C spells it in a text; two question marks begin a trigraph."""
+
+
+def quoted(text: str) -> str:
+    r"""``text`` as a literal of C, in UTF-8.
+
+    >>> print(quoted('100 % of "ä"'))
+    "100 % of \"\303\244\""
+    """
+    return '"' + "".join(_ESCAPED.get(each) or _spelled(each) for each in text) + '"'
+
+
+def _spelled(character: str) -> str:
+    if character.isascii() and character.isprintable():
+        return character
+    return "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Sequence
 from tack.ir.nodes import IRFunction
 from tack.model.errors import ToolchainError
 from tack.model.launch import Launch
-from tack.render.llvm_dialect import CLEAR, DECLARATION_OF_CLEAR, FUNCTIONS, NATIVE, declaration
+from tack.render.llvm_dialect import (
+    CLEAR,
+    DECLARATION_OF_CLEAR,
+    DECLARATION_OF_PRINTF,
+    FUNCTIONS,
+    NATIVE,
+    PRINTF,
+    declaration,
+)
 from tack.render.renderer import Renderer
 from tack.render.source import Source
 
@@ -54,6 +62,8 @@ def _parts(unit: str, sources: Sequence[Source]) -> Iterator[str]:
             yield declaration(*key)
     if any(f'@"{CLEAR}"(' in source.text for source in sources):
         yield DECLARATION_OF_CLEAR
+    if any(f'@"{PRINTF}"(' in source.text for source in sources):
+        yield DECLARATION_OF_PRINTF
     for source in sources:
         yield f"\n; {source.title}\n{source.text}"
     for source in sources:

@@ -6,10 +6,12 @@ them in, and knows how values of a dtype look in registers and in memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from tack.model.dtypes import DType
-from tack.render.llvm_dialect import CLEAR
+from tack.render.llvm_dialect import CLEAR, PRINTF
 from tack.render.names import ascii_identifier
 
 __all__ = ["BOOL", "INDEX", "POINTER", "VOID", "Code", "load", "value_type"]
@@ -107,6 +109,27 @@ class Code:
             function = ir.Function(module, ir.FunctionType(VOID, kinds), CLEAR)
         nothing = ir.Constant(_BYTE, 0)
         self.builder.call(function, [address, nothing, self.index(size), ir.Constant(BOOL, 0)])
+
+    def text(self, value: str) -> ir.Value:
+        """The address of a text, which ends with a zero."""
+        data = bytearray(value.encode() + b"\0")
+        kind = ir.ArrayType(_BYTE, len(data))
+        module = self.builder.module
+        name = f"{self.function.name}.text.{len(module.globals)}"
+        place = ir.GlobalVariable(module, kind, name)
+        place.linkage, place.global_constant = "private", True
+        place.initializer = ir.Constant(kind, data)
+        place.type = POINTER
+        return place
+
+    def printf(self, form: str, arguments: Sequence[ir.Value]) -> None:
+        """Calls C's function of that name."""
+        module = self.builder.module
+        function = module.globals.get(PRINTF)
+        if function is None:
+            kind = ir.FunctionType(ir.IntType(32), [POINTER], var_arg=True)
+            function = ir.Function(module, kind, PRINTF)
+        self.builder.call(function, [self.text(form), *arguments])
 
     def element(self, array: ir.Value, index: ir.Value, dtype: DType) -> ir.Value:
         """The address of an array's element."""

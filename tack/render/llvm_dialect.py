@@ -16,9 +16,11 @@ __all__ = [
     "BINARY",
     "CLEAR",
     "DECLARATION_OF_CLEAR",
+    "DECLARATION_OF_PRINTF",
     "FLAGGED",
     "FUNCTIONS",
     "NATIVE",
+    "PRINTF",
     "RELAXED",
     "conversion",
     "declaration",
@@ -101,6 +103,9 @@ impossible, though the divisor may be one (LLVM 20 to 22, ``LibCallSimplifier::o
 
 CLEAR: Final = "llvm.memset.p0.i64"
 """The intrinsic that sets bytes: address, value, count, and whether the memory is volatile."""
+
+PRINTF: Final = "printf"
+DECLARATION_OF_PRINTF: Final = f'declare i32 @"{PRINTF}"(ptr, ...)'
 
 DECLARATION_OF_CLEAR: Final = f'declare void @"{CLEAR}"(ptr, i8, i64, i1)'
 

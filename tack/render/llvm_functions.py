@@ -60,7 +60,8 @@ def functions_of(function: IRFunction, launch: Launch, symbol: str) -> str:
         builder.call(inner, disjoint.args)
         builder.ret_void()
         functions += [disjoint, _entry(module, entries["noalias"], parameters, disjoint)]
-    return "\n".join(map(str, functions))
+    texts = [each for each in module.global_values if isinstance(each, ir.GlobalVariable)]
+    return "\n".join(map(str, [*texts, *functions]))
 
 
 def _parameter(slot: Slot, function: IRFunction, loop: IRParallelFor) -> _Parameter:

@@ -21,6 +21,7 @@ from tack.ir.nodes import (
     IRContinue,
     IRIf,
     IRLocalArray,
+    IRPrint,
     IRSequentialFor,
     IRWhile,
     LocalArray,
@@ -28,6 +29,7 @@ from tack.ir.nodes import (
 )
 from tack.ir.traversal import assigned_names
 from tack.model.dtypes import DType
+from tack.render.literals import PRINTED
 from tack.render.llvm_atomics import atomic
 from tack.render.llvm_code import Code, value_type
 from tack.render.llvm_expressions import Bindings, ExpressionWriter, typed
@@ -122,6 +124,21 @@ class StatementWriter:
         else:
             self._set(node.target, old)
 
+    def _print(self, node: IRPrint) -> None:
+        form, arguments = node.texts[0].replace("%", "%%"), []
+        for value, words, text in zip(node.values, node.words, node.texts[1:], strict=True):
+            given = self._expressions.value(value)
+            if words is not None:
+                one, other = map(self._code.text, words)
+                given, conversion = self._builder.select(given, one, other), "%s"
+            else:
+                conversion, _ = PRINTED[typed(value).name]
+                if typed(value).name == "f32":  # C's promotion
+                    given = self._builder.fpext(given, ir.DoubleType())
+            arguments.append(given)
+            form += conversion + text.replace("%", "%%")
+        self._code.printf(form, arguments)
+
     def _if(self, node: IRIf) -> None:
         then, done = self._code.block("then"), self._code.block("done")
         otherwise = self._code.block("else") if node.else_body else done
@@ -169,6 +186,7 @@ class StatementWriter:
         IRArrayStore: _store,
         IRAtomic: _atomic,
         IRLocalArray: _make,
+        IRPrint: _print,
         IRIf: _if,
         IRWhile: _while,
         IRSequentialFor: _for,

@@ -15,7 +15,7 @@ from tack.ir.nodes import ATOMIC_DTYPES, IRFunction, IRNode
 from tack.model.capabilities import capabilities_of
 from tack.model.dtypes import DTYPES, DType
 from tack.model.errors import ToolchainError
-from tack.model.launch import FLAVOURS, Launch
+from tack.model.launch import Launch
 from tack.model.limits import Axes
 from tack.model.spelling import advice
 from tack.model.targets import Target
@@ -72,7 +72,8 @@ class Compiler(Protocol):
 EVERY_OPERATION: Final = frozenset(
     {
         *("cmpeq", "cmple", "constant division", "fdiv", "fma", "fmod", "mulacc", "neg"),
-        *("private atomics", "recip", "regroup", "shl", "shr", "sqrt", "wide integers", "wrap"),
+        *("print", "private atomics", "recip", "regroup", "shl", "shr", "sqrt"),
+        *("wide integers", "wrap"),
     }
 )
 """The operations that `tack.passes.emulate` can do without."""
@@ -135,6 +136,9 @@ class Renderer:
       `tack.compile` |
     | ``render_author`` | writes one variant of a source kernel; None where no compiler takes the \
       language | `tack.compile.generate` |
+    | ``supports_float4`` | whether one access moves up to 16 bytes, so that a thread does better \
+      to do several iterations | `tack.compile`, which then makes the wide form of a kernel and \
+      its entry point |
     """
 
     render: Render
@@ -160,9 +164,10 @@ class Renderer:
     shared_static: int = 0
     tensor_cores: tuple[TensorCore, ...] = ()
     unaligned: bool = True
-    flavours: tuple[str, ...] = FLAVOURS
+    flavours: tuple[str, ...] = ("general", "noalias")
     language: str = ""
     render_author: RenderAuthor | None = None
+    supports_float4: bool = False
 
     def __post_init__(self) -> None:
         if self.supported_ops is _NOT_GIVEN:

@@ -81,7 +81,8 @@ class SlotNames:
         """The name of a local, a scalar or an array."""
         name = self._names.local(python_name)
         self._used.add(name)
-        return name
+        array = self._function.local_arrays.get(python_name)
+        return f"{name}.at" if array is not None and array.is_vector else name
 
     def extent(self, array: str, dim: int) -> str:
         """The name of an array's extent."""

@@ -22,15 +22,20 @@ from tack.ir.nodes import (
     IRLocalArray,
     IRMma,
     IRName,
+    IRPrint,
     IRSequentialFor,
+    IRVectorLoad,
+    IRVectorStore,
     IRWhile,
     LocalArray,
     Statement,
+    dtype_of,
 )
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DType, i64
 from tack.model.launch import Launch
 from tack.render.cfamily import Dialect, ExpressionWriter
+from tack.render.literals import PRINTED, quoted
 from tack.render.names import Names
 from tack.render.scopes import Scopes, plan_scopes, sets
 from tack.render.slots import SlotNames
@@ -97,7 +102,14 @@ class StatementWriter:
     def _array(self, name: str) -> str:
         """The declaration of a local array."""
         array = self._arrays[name]
+        if array.is_vector:
+            return f"{self._vector(name)} {self._names.local(name)}"
         return f"{self._dialect.type(array.dtype)} {self._names.local(name)}[{array.size}]"
+
+    def _vector(self, name: str) -> str:
+        """The type of a vector."""
+        array = self._arrays[name]
+        return self._dialect.vector(array.dtype, array.size)
 
     def _block(self, statements: Sequence[Statement], depth: int) -> Iterator[str]:
         for statement in statements:
@@ -166,6 +178,30 @@ class StatementWriter:
         fragments = ", ".join(map(self._names.local, (node.c, node.a, node.b)))
         yield f"{INDENT * depth}tack_{node.function}({fragments});"
 
+    def _vector_load(self, node: IRVectorLoad, depth: int) -> Iterator[str]:
+        place = self._vector_place("const ", node)
+        yield f"{INDENT * depth}{self._array(node.local)} = {place};"
+
+    def _vector_store(self, node: IRVectorStore, depth: int) -> Iterator[str]:
+        yield f"{INDENT * depth}{self._vector_place('', node)} = {self._names.local(node.local)};"
+
+    def _vector_place(self, const: str, node: IRVectorLoad | IRVectorStore) -> str:
+        element = self._expressions.element(node.array, [node.index])
+        return f"*({const}{self._dialect.space}{self._vector(node.local)} *)&{element}"
+
+    def _print(self, node: IRPrint, depth: int) -> Iterator[str]:
+        form, arguments = node.texts[0].replace("%", "%%"), []
+        for value, words, text in zip(node.values, node.words, node.texts[1:], strict=True):
+            if words is None:
+                conversion, type_name = PRINTED[dtype_of(value).name]
+                arguments.append(self._expressions.converted(value, type_name))
+            else:
+                conversion = "%s"
+                arguments.append(self._expressions.chosen(value, *map(quoted, words)))
+            form += conversion + text.replace("%", "%%")
+        listed = ", ".join([quoted(form), *arguments])
+        yield f"{INDENT * depth}{self._dialect.printf}({listed});"
+
     def _if(self, node: IRIf, depth: int) -> Iterator[str]:
         lead = INDENT * depth
         yield f"{lead}if ({self._expressions.write(node.condition)}) {{"
@@ -206,6 +242,8 @@ class StatementWriter:
             once = self._names.fresh(f"{node.var}_end")
             initial, end = f"{initial}, {once} = {end}", once
         kind = self._dialect.type(i64)
+        if node.unrolled:
+            yield lead + self._dialect.unroll
         yield f"{lead}for ({kind} {initial}; {counter} < {end}; ++{counter}) {{"
         if not own and node.var not in self._scopes.unread:
             yield f"{lead}{INDENT}{var} = {counter};"
@@ -225,6 +263,9 @@ class StatementWriter:
         IRLocalArray: _make,
         IRBarrier: _barrier,
         IRMma: _mma,
+        IRPrint: _print,
+        IRVectorLoad: _vector_load,
+        IRVectorStore: _vector_store,
         IRIf: _if,
         IRWhile: _while,
         IRSequentialFor: _for,

@@ -36,6 +36,9 @@ def launchable(
             noalias=entries.get("noalias", 0),
             label=str(variant),
             keepalive=library,
+            wide=entries.get("aligned", 0),
+            multiples=launch.multiples,
+            prints=launch.prints,
         )
     except (AttributeError, ValueError, OverflowError, TypeError) as error:
         raise LoadError(f"its launch plan does not fit its library: {error}") from None

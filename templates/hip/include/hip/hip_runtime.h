@@ -42,3 +42,5 @@ extern const __device__ __attribute__((weak)) tack_thread_index threadIdx;
 extern const __device__ __attribute__((weak)) tack_block_index blockIdx;
 extern const __device__ __attribute__((weak)) tack_block_size blockDim;
 extern const __device__ __attribute__((weak)) tack_grid_size gridDim;
+
+extern "C" __device__ int printf(const char* format, ...);
