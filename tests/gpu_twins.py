@@ -293,7 +293,7 @@ def compile_nvrtc(unit: Path, arch: str) -> bytes:
     options = [f"-arch={arch}".encode(), *(flag.encode() for flag in CUDA_FLAGS)]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
+    log = b" " * (size + 1)  # never the one byte that all of Python shares, for it is written to
     nvrtc.nvrtcGetProgramLog(program, log)
     assert int(status) == 0, log.decode()
     assert not log.strip(b" \0\n"), log.decode()
