@@ -374,8 +374,8 @@ HARM = {
     other_backend: rf"sm_80\.pack: {SCALE}: the image is damaged, or is none: it is for machine",
     ptx_as_image: rf"sm_90a\.pack: {SCALE}: the image is damaged, or is none: it is no ELF",
     image_as_ptx: rf"compute_90\.pack: {SCALE}: the image is damaged, or is none: ",
-    other_kernel: rf"sm_80\.pack: {SCALE}: the image has no tack_\w+_scale_general, an entry point",
-    other_text: rf"metal3\.1\.pack: {SCALE}: the image has no tack_\w+_scale_general, an entry",
+    other_kernel: rf"sm_80\.pack: {SCALE}: the image has no tack_\w+_scale_aligned, an entry point",
+    other_text: rf"metal3\.1\.pack: {SCALE}: the image has no tack_\w+_scale_aligned, an entry",
     no_image: rf"gfx90a/{SCALE}: the image cannot be read: No such file",
     half_an_image: rf"sm_80\.pack: {SCALE}: the image is damaged, or is none: ",
 }
