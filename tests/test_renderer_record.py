@@ -365,3 +365,12 @@ def test_the_docs_name_each_field() -> None:
     assert rows == [field.name for field in fields(Renderer)]
     assert module.Renderer.__doc__ is not None
     assert all(f"``{name}``" in module.Renderer.__doc__ for name in rows)
+
+
+@pytest.mark.parametrize("mode", ["strict", "contract", "fast"])
+def test_fast_kernels_have_no_wide_form(mode: str) -> None:
+    kernel = tack.kernel(fp=mode)(double.py_func)
+    target, options = Target("cuda", "sm_90"), kernel.definition.options
+    variant = Variant(kernel.definition, Signature.parse("f32[:]"), target, options)
+    launch = generate(variant, renderer_for(target)).launch
+    assert ("aligned" in dict(launch.entries), launch.lanes > 1) == (mode != "fast",) * 2
