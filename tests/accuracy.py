@@ -31,7 +31,7 @@ import exact
 import numpy as np
 
 import tack
-from tack.ir.nodes import ELEMENTARY
+from tack.ir.operations import ELEMENTARY
 
 __all__ = ["BOUNDS", "PAGE", "Worst", "measure", "rows", "sampled"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from generator.program import Buffer, numpy_dtype
 from twins import Pair
 
-from tack.ir.nodes import ELEMENTARY, RANDOM
+from tack.ir.operations import ELEMENTARY, RANDOM
 from tack.model.dtypes import DTYPES
 
 __all__ = ["ARITHMETIC", "CONTROL", "CORPUS", "COUNT", "edges"]

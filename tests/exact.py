@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 from mpmath import mp, mpf
 
-from tack.ir.nodes import ELEMENTARY
+from tack.ir.operations import ELEMENTARY
 
 __all__ = ["EXACT", "FORMATS", "error", "near_quarter_turns", "nearest"]
 

@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 __all__ = ["GroupProgram", "draw_group_program"]
@@ -270,7 +271,7 @@ class _Drawer:
             return f"({self.real(depth + 1)} {op} {self.real(depth + 1)})"
         if depth < 2 and self.chance(0.1):
             return f"({self.real(2)} if {self.different(1)} else {self.real(2)})"
-        near = lambda: self.neighbour(floating=True)  # noqa: E731
+        near = partial(self.neighbour, floating=True)
         return str(self.pick(["h0", "h1", "r0", near, self.arrays[1].own]))
 
     def common(self, depth: int = 0) -> str:
@@ -428,7 +429,7 @@ class _Drawer:
 
     def never(self) -> None:
         """Code that does not run, and would fault."""
-        head, uniform = self.pick(((_NEVER, True), (_NEVER_HERE, False)))  # type: ignore[misc]
+        head, uniform = self.pick(((_NEVER, True), (_NEVER_HERE, False)))
         before = self.marks()
         with self.inside(f"if {head}:", dead=True, uniform=self.place.uniform and uniform):
             self.emit(f"{'u0' if self.place.uniform else 'v1'} = {self.element()}")
@@ -492,7 +493,7 @@ class _Drawer:
         """A break or continue that all iterations of a group take, or none."""
         head = f"if {self.common()}:" if self.place.uniform else f"if {self.different()}:"
         with self.inside(head):
-            self.place.loop.append(self.marks())  # type: ignore[union-attr,arg-type]
+            self.place.loop.append(self.marks())
             self.emit(str(self.pick(("break", "continue"))) if self.place.uniform else "continue")
             self.escaped = self.escaped or not self.place.uniform
 
@@ -500,7 +501,7 @@ class _Drawer:
         if self.chance(0.5):
             self.emit(f"if {self.different()}:")
             self.emit("    continue")
-            self.place.loop.append(self.marks())  # type: ignore[union-attr,arg-type]
+            self.place.loop.append(self.marks())
             self.place.uniform, self.escaped = False, True
 
     def end(self) -> None:

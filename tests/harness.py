@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import oracle
+import pytest
 
 from tack import _core
 from tack.compile import assemble, generate
@@ -23,7 +24,16 @@ from tack.render.renderer import renderer_for
 from tack.render.source import Source
 from tack.runtime.expansion import expansion_of
 
-__all__ = ["FLAGS", "Unit", "differences", "levels", "run_kernel", "run_tack", "source_of"]
+__all__ = [
+    "FLAGS",
+    "Unit",
+    "differences",
+    "levels",
+    "needs_level",
+    "run_kernel",
+    "run_tack",
+    "source_of",
+]
 
 FLAGS = (*COMPILE_FLAGS, "-fPIC", "-shared", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 """What tack compiles C with, and every warning that it promises not to raise."""
@@ -35,6 +45,12 @@ _WANTED = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64")
 def levels() -> tuple[str, ...]:
     """The CPU levels to compile for: those of the promise that this machine runs."""
     return tuple(each for each in _WANTED if each in _core.cpu_levels())
+
+
+def needs_level(level: str) -> pytest.MarkDecorator:
+    """Skips a test, by name, on a machine that does not run what it builds."""
+    reason = f"this machine does not run {level}, which is built here"
+    return pytest.mark.skipif(level not in levels(), reason=reason)
 
 
 def source_of(kernel: Any, arguments: Sequence[Any]) -> Source:

@@ -20,6 +20,7 @@ import numpy as np
 from oracle import counters
 
 from tack.ir import nodes as ir
+from tack.ir import operations
 from tack.model.dtypes import DType, i64, numpy_name
 
 __all__ = ["EndlessLoop", "UndefinedBehaviour", "evaluate", "run"]
@@ -339,11 +340,11 @@ class Compiler:
         if name in ("min", "max"):
             a, b = args
             return lambda env: extreme(name, a(env), b(env))
-        if name in ir.PREDICATES:
+        if name in operations.PREDICATES:
             return lambda env: bool(ASKED[name](args[0](env)))
-        if name in ir.BIT_COUNTS:
+        if name in operations.BIT_COUNTS:
             return lambda env: bit_count(name, int(args[0](env)), dtype, self.c)
-        if name in ir.RANDOM:
+        if name in operations.RANDOM:
             generator, number, _ = name.split(".")
             drawn = DRAWN[number]
             return lambda env: rounded_or_wrapped(

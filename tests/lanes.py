@@ -175,7 +175,7 @@ def _lane(
     try:
         exec("\n".join(lines), scope)
         with np.errstate(all="ignore"):
-            scope[name](*arguments)  # type: ignore[operator]
+            scope[name](*arguments)
     except BaseException as error:  # noqa: BLE001 - it is raised again where threads are joined
         failed.append(error)
         together.barrier.abort()

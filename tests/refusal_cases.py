@@ -12,6 +12,8 @@ from types import ModuleType
 import array_refusals
 import group_refusals
 import pytest
+from template_refusals import TEMPLATE, TEMPLATE_LOOPS, TEMPLATES
+from vector_refusals import VECTORS, VECTORS_PRELUDE
 
 from tack.compile import generate
 from tack.errors import CompileError
@@ -408,88 +410,6 @@ BOUNDS = {
 }
 
 
-VECTORS = {
-    # statement -> (what the caret stands under, words), where v is a vector of 3, m a 2 by 3
-    # matrix, n a number
-    "out[0] = v": ("out[0]", "a vector of 3, and goes into a number"),
-    "out[0] = 1 if v else 2": ("v", "any(...) or all(...)"),
-    "if v > 0: out[0] = 1": ("v > 0", "any(...) or all(...)"),
-    "while v < 1: pass": ("v < 1", "any(...) or all(...)"),
-    "out[0] = not v": ("v", "any(...) or all(...)"),
-    "out[0] = v.x and v": ("v", "any(...) or all(...)"),
-    "out[0] = (0 < v < 1).x": ("v", "a number is needed"),
-    "w = v + tack.f32x2(1)": ("v + tack.f32x2(1)", "a vector of 3 and a vector of 2"),
-    "w = v * m": ("v * m", "'@' is the product"),
-    "w = min(v, v.xy)": ("min(v, v.xy)", "go"),
-    "w = v if i else v.xy": ("v if i else v.xy", "make them alike"),
-    "w = v if i else 0": ("v if i else 0", "make them alike"),
-    "out[0] = v.w": ("v.w", "has .x .y .z and their combinations of 2 to 4, no .w"),
-    "out[0] = v.xq": ("v.xq", "no .xq"),
-    "out[0] = m.x": ("m.x", "has elements m[i, j] and rows m[i]"),
-    "out[0] = v[3]": ("v[3]", "out of range"),
-    "out[0] = v[-1]": ("v[-1]", "out of range"),
-    "out[0] = v[1.5]": ("v[1.5]", "an index is an integer, not 1.5"),
-    "v[1.0] = 1": ("v[1.0]", "an index is an integer, not 1.0"),
-    "m[0, 0.5] = 1": ("m[0, 0.5]", "an index is an integer, not 0.5"),
-    "out[0] = v[n > 0]": ("n > 0", "an index is an integer, not a bool"),
-    "v[True] = 1": ("True", "an index is an integer, not a bool; write int(...) for a number"),
-    "out[0] = v[out[0]]": ("out[0]", "cast it"),
-    "out[0] = v[0, 1]": ("v[0, 1]", "is given 2 indices"),
-    "out[0] = m[2, 0]": ("m[2, 0]", "out of range"),
-    "v[3] = 1": ("v[3]", "out of range"),
-    "v.xx = v.yz": ("v.xx", "names a component twice"),
-    "v.xy = v": ("v.xy", "a vector of 3, and goes into a vector of 2"),
-    "v.x = v": ("v.x", "goes into a number"),
-    "v = 1": ("v", "'v' is a vector of 3 elsewhere and a number here"),
-    "n = v": ("n", "'n' is a number elsewhere and a vector of 3 here"),
-    "n.x = 1": ("n", "'n' is a number here, which has no parts"),
-    "(v + 1).x = 1": ("v + 1", "components of vectors can be assigned"),
-    "w = numbered(1)": ("numbered(1)", "annotated f32x3, and this is a number"),
-    "w = shaped(v)": ("shaped(v)", "'x' of shaped() is annotated tack.Array[tack.f32x3]"),
-    "w = tack.f32x3(x=1)": ("tack.f32x3(x=1)", "no keyword arguments"),
-    "w = 2 * m @ v.zz": ("2 * m @ v.zz", "columns"),
-    "v = v.xy": ("v", "'v' is a vector of 3 elsewhere and a vector of 2 here"),
-    "for v in range(3): pass": ("v", "'v' is a vector of 3 elsewhere"),
-    "out[v] = 1": ("v", "a number is needed"),
-    "for k in range(v): pass": ("v", "a number is needed"),
-    "a, b = v": ("a, b = v", "3 values cannot be unpacked into 2 names"),
-    "w = tack.f32x3(1, 2)": ("tack.f32x3(1, 2)", "2 in all"),
-    "w = tack.f32x2(v)": ("tack.f32x2(v)", "a vector of 3"),
-    "w = tack.f32x3()": ("tack.f32x3()", "nothing"),
-    "w = tack.f32(v)": ("tack.f32(v)", "write tack.f32x3(...)"),
-    "w = int(v)": ("int(v)", "write tack.i64x3(...)"),
-    "w: tack.f32x2 = v": ("w: tack.f32x2 = v", "annotated f32x2, and this is a vector of 3"),
-    "w: tack.f32 = v": ("w: tack.f32 = v", "annotated f32, and this is a vector of 3"),
-    "w = tack.dot(v, v.xy)": ("tack.dot(v, v.xy)", "vectors of one size"),
-    "w = tack.dot(v)": ("tack.dot(v)", "takes 2 vectors, not 1"),
-    "w = tack.cross(v.xy, v.xy)": ("tack.cross(v.xy, v.xy)", "two vectors of 3"),
-    "w = tack.length(m)": ("tack.length(m)", "a vector, not a 2 by 3 matrix"),
-    "w = tack.determinant(m)": ("tack.determinant(m)", "a square matrix"),
-    "w = tack.inverse(v)": ("tack.inverse(v)", "a square matrix"),
-    "w = tack.transpose(2)": ("tack.transpose(2)", "a matrix, not a number"),
-    "w = m @ v.xy": ("m @ v.xy", "the left one has 3 columns, the right one 2 rows"),
-    "w = v @ 2": ("v @ 2", "not of a vector of 3 and a number"),
-    "out[0] = any(n)": ("any(n)", "any takes one vector"),
-    "w = v + 0.5 << 1": ("v + 0.5 << 1", "takes integers"),
-    "w = ~v": ("~v", "takes integers"),
-    "v.x = tack.i64(1) if i else tack.u64(1)": ("tack.i64(1) if i else tack.u64(1)", "cast one"),
-    "w = VECTOR": ("VECTOR", "is a vector outside the kernel"),
-    "w = tack.f32x3": ("tack.f32x3", "call it"),
-}
-
-VECTORS_PRELUDE = """
-VECTOR = tack.f32x3(1)
-
-@tack.func
-def numbered(x: tack.f32x3):
-    return x
-
-@tack.func
-def shaped(x: tack.Array[tack.f32x3]):
-    return x[0]
-"""
-
-
 APART = {
     """
     @tack.kernel
@@ -570,81 +490,6 @@ APART = {
             x[i] = 1.0
     """: ("f32[:], i64", "calls no device functions"),
 }
-
-TEMPLATE = """
-@tack.device_class
-class Grid:
-    tack_extents = ("nx", "ny")
-    nx = ny = 2
-    _hidden = 3
-
-    def __init__(self):
-        self.n, self.name, self.data = 1, "grid", np.zeros(3)
-
-    @tack.func
-    def size(self):
-        return self.nx * self.ny
-
-    @tack.func
-    def lost():
-        return 1
-
-@tack.device_class
-class Holder:
-    pass
-
-@tack.device_class
-class Sized:
-    tack_extents = ("n",)
-    n = 2.0
-
-@tack.func
-def typed(m: tack.i64):
-    return m
-
-def given():
-    grid = Grid()
-    grid.inner = Holder()
-    grid.inner.sized = Sized()
-    return grid, np.zeros(3)
-"""
-
-# Statement of a kernel over (grid, x), where the grid is as above: (under the caret, words).
-TEMPLATES: dict[str, tuple[str, str]] = {
-    "x[i] = grid": ("grid", "the template 'grid' has no value of its own; read an attribute"),
-    "x[i] = grid[0]": ("grid[0]", "a template cannot be indexed"),
-    "grid = 1": ("grid", "'grid' is a template; it cannot be assigned"),
-    "for c in grid:\n    pass": ("grid", "only the outermost loop runs over a template"),
-    "x[i] = typed(grid)": ("grid", "'m' of typed() is annotated i64, and this is a template"),
-    "x[i] = grid.lost()": ("grid.lost()", "lost() takes no self; write @staticmethod"),
-    "x[i] = grid._hidden": ("grid._hidden", "names that start with '_' are invisible"),
-    "x[i] = grid.size": ("grid.size", "grid.size is a method; call it: grid.size(...)"),
-    "x[i] = grid.name": ("grid.name", "grid.name is a str, which a kernel cannot read; what works"),
-    "x[i] = grid.name()": ("grid.name", "grid.name is a str, which a kernel cannot call"),
-    "x[i] = grid.nz": (
-        "grid.nz",
-        "grid (Grid) has no attribute 'nz'; it has data, inner, n, nx, ny",
-    ),
-    "x[i] = grid.inner.nz": ("grid.inner.nz", "(Holder) has no attribute 'nz'; it has sized"),
-    "x[i] = grid.volume()": ("grid.volume", "has no method 'volume'; it has lost, size"),
-    "Holder.n = 1": ("Holder", "only names, elements of arrays, and components of vectors"),
-    "grid.n = 1": ("grid", "attributes of 'grid' are read only; store results in an array"),
-    "grid.nx += 1": ("grid", "attributes of 'grid' are read only"),
-    "grid[0] = 1": ("grid", "attributes of 'grid' are read only"),
-    "x[i] = grid.n()": ("grid.n", "grid.n is a number, no method"),
-    "x[i] = grid.n.real": ("grid.n.real", "grid.n is a number, so it has no 'real'; grid has data"),
-}
-
-# Head of the parallel loop over such a grid: (under the caret, words).
-TEMPLATE_LOOPS: dict[str, tuple[str, str]] = {
-    "for i, j, k in grid:": ("i, j, k", "grid has 2 extents, so its loop gives 2 indices"),
-    "for i in grid.inner.sized:": (
-        "grid.inner.sized",
-        "is an i64, and this is a float; make",
-    ),
-    "for i in grid.inner:": ("grid.inner", "grid.inner (Holder) declares no extents"),
-}
-
 
 # The loop of a source kernel: (under the caret, words).
 DECLARATIONS: dict[str, tuple[str, str]] = {

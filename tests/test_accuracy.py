@@ -8,7 +8,7 @@ import accuracy
 import numpy as np
 import pytest
 
-from tack.ir.nodes import ELEMENTARY
+from tack.ir.operations import ELEMENTARY
 
 TOLD = accuracy.rows(accuracy.PAGE.read_text(encoding="utf-8"))
 

@@ -20,7 +20,7 @@ from twins import Pair, Twins
 import tack
 from tack.compile import generate
 from tack.errors import CompileError
-from tack.ir.nodes import ATOMIC_DTYPES, ATOMIC_OPS
+from tack.ir.operations import ATOMIC_DTYPES, ATOMIC_OPS
 from tack.model.dtypes import DTYPES, numpy_name
 from tack.model.signature import Signature
 from tack.model.targets import Target

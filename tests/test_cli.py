@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import levels
+from harness import needs_level
 from projects import MANIFEST, Project
 
 from tack.aot.cli import main
 from tack.aot.cli.app import COMMANDS
 from tack.aot.tools import find_tool
 
-needs_build = pytest.mark.skipif("x86-64-v2" not in levels(), reason="builds for x86-64")
+needs_build = needs_level("x86-64-v2")
 
 
 @pytest.fixture

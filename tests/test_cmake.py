@@ -7,11 +7,11 @@ import os
 import sys
 
 import pytest
-from harness import levels
+from harness import needs_level
 from projects import MANIFEST, Project
 from trees import GENERATORS, PROJECT, Tree
 
-pytestmark = pytest.mark.skipif("x86-64-v2" not in levels(), reason="builds for x86-64")
+pytestmark = needs_level("x86-64-v2")
 
 
 @pytest.fixture(params=GENERATORS)

@@ -18,13 +18,14 @@ from twins import toolchains
 
 from tack.compile import assemble, generate
 from tack.ir import nodes as ir
+from tack.ir.operations import EMULATED
 from tack.ir.traversal import walk_ir
 from tack.model.dtypes import DTYPES, DType, i64, u64
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
 from tack.passes.constant_division import divide_by_constant, multiplier
-from tack.passes.emulate import EMULATED, emulate
+from tack.passes.emulate import emulate
 from tack.render.renderer import renderer_for
 
 TARGET = Target("cpu", levels()[-1])

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from ir_building import array, binary, elementwise, kernel, lowered, name, prepared, scalar
 
 from tack.ir import nodes as ir
+from tack.ir import operations
 from tack.ir.traversal import copy_tree, walk_ir
 from tack.ir.verify import verify_ir
 from tack.model.dtypes import DTYPES, DType, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u64
@@ -282,7 +283,7 @@ def test_casts_to_integers_saturate_and_nan_is_0(dtype: DType, source: DType) ->
     assert found.tolist() == [exact(each) for each in a]
 
 
-@pytest.mark.parametrize("op", sorted(ir.COMPARISONS))
+@pytest.mark.parametrize("op", sorted(operations.COMPARISONS))
 def test_comparisons_of_floats_are_left_to_c(op: str) -> None:
     node = ir.IRCompare(op, name("a", f64), name("b", f64), bool_)
     function = elementwise(node, ("a", f64), ("b", f64))
@@ -449,7 +450,7 @@ def test_nothing_is_left_that_c_leaves_undefined() -> None:
     body = "x[0] = (a // b) % (a ** b) + (a << b) - (a >> b) + abs(a) + tack.i32(f // g % f)"
     function = prepared(lowered(body, "x: i32[:], a: i32, b: i32, f: f32, g: f32"))
     operators = {each.op for each in walk_ir(function) if isinstance(each, ir.IRBinOp)}
-    assert operators <= ir.TARGET_BINARY
+    assert operators <= operations.TARGET_BINARY
     names = [each.target for each in walk_ir(function) if isinstance(each, ir.IRAssign)]
     assert list(dict.fromkeys(names)) == list(function.locals)
     assert i32 in function.locals.values()

@@ -26,7 +26,7 @@ from twins import Pair, Twins
 import tack
 from tack.elementary import error_function, exponential, logarithm, power, roots
 from tack.ir import nodes as ir
-from tack.ir.nodes import ELEMENTARY
+from tack.ir.operations import ELEMENTARY
 from tack.model.dtypes import DTYPES
 from tack.passes.decompose import decompose
 

@@ -42,7 +42,7 @@ from tack.elementary.term import (
     trace,
     trunc,
 )
-from tack.ir.nodes import ELEMENTARY
+from tack.ir.operations import ELEMENTARY
 from tack.lang import elementary
 from tack.model.dtypes import bool_, f32, f64, i32, i64, u8, u32, u64
 

@@ -14,12 +14,11 @@ from harness import differences, levels, run_kernel
 from twins import Pair, generated_pairs, toolchains
 
 from tack.compile import assemble, generate
-from tack.ir.nodes import ATOMIC_DTYPES, ATOMIC_OPS
+from tack.ir.operations import ATOMIC_DTYPES, ATOMIC_OPS, EMULATED
 from tack.model.dtypes import DTYPES
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
-from tack.passes.emulate import EMULATED
 from tack.render.renderer import renderer_for
 
 TARGET = Target("cpu", levels()[-1])

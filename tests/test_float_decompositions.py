@@ -20,12 +20,12 @@ from twins import Pair, toolchains
 
 from tack.compile import assemble, generate, prepared
 from tack.ir.nodes import IRBinOp, IRCall, IRCompare, IRNode, IRUnaryOp
+from tack.ir.operations import EMULATED
 from tack.ir.traversal import walk_ir
 from tack.model.dtypes import DTYPES
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
-from tack.passes.emulate import EMULATED
 from tack.render.renderer import Renderer, renderer_for
 
 BEST = Target("cpu", levels()[-1])

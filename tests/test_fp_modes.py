@@ -29,7 +29,8 @@ from twins import Pair, Twins, disagreements, generated_pairs, toolchains
 from tack.aot.elf import read_library
 from tack.backends import cpu_cc
 from tack.compile import assemble, generate, prepared
-from tack.ir.nodes import ELEMENTARY, IRBinOp
+from tack.ir.nodes import IRBinOp
+from tack.ir.operations import ELEMENTARY
 from tack.ir.traversal import walk_ir
 from tack.model.signature import Signature
 from tack.model.targets import Target

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import differences, levels, run_kernel
+from harness import differences, levels, needs_level, run_kernel
 from projects import build_wheel, made_once, only
 from twins import Pair, Twins
 
@@ -19,7 +19,7 @@ from tack import _core
 from tack.aot.report import inspect
 
 pytestmark = [
-    pytest.mark.skipif("x86-64-v2" not in levels(), reason="builds for x86-64"),
+    needs_level("x86-64-v2"),
     pytest.mark.usefixtures("no_jit"),
 ]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from gpu_twins import compiler_of, need
-from harness import levels
+from harness import needs_level
 from projects import MANIFEST, Project, build_wheel, only
 from trees import GENERATORS, PROJECT, Tree
 
@@ -33,7 +33,7 @@ from tack.model.bundle import Bundle
 from tack.model.pack import pack_bytes, read_pack
 from tack.model.targets import Target
 
-pytestmark = pytest.mark.skipif("x86-64-v3" not in levels(), reason="builds for x86-64")
+pytestmark = needs_level("x86-64-v3")
 
 LEVELS = 'cpu = ["x86-64-v2", "x86-64-v3"]'
 EVERY = """cpu = ["x86-64-v3"]

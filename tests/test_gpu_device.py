@@ -13,12 +13,11 @@ from generator import load_module
 from generator.program import numpy_dtype
 from gpu_device import OnDevice, architecture
 from gpu_twins import disagreements, memory_after
-from harness import differences
 from test_fp_modes import contracted
 from test_gpu_text import PROGRAMS, SEED
 from test_tensor_cores import EXAMPLE, PRODUCT, source
 from test_vector_accesses import pairs as vector_pairs
-from test_workgroups import expected, pairs
+from test_workgroups import disagreements_with_python
 from twins import Pair, generated_pairs
 
 from tack.model.dtypes import DTYPES, NARROW, numpy_name
@@ -68,16 +67,7 @@ def test_contracted_kernels_have_the_bits_of_c_on_a_device(tmp_path: Path) -> No
 
 
 def test_group_kernels_have_the_bits_of_plain_python(tmp_path: Path) -> None:
-    target = Target("cuda", architecture())
-    made = pairs(target, tmp_path)
-    library = OnDevice([text for _, _, text in made], tmp_path / "unit")
-    found = []
-    for case, pair, text in made:
-        for noalias in (False, True):
-            memory = memory_after(pair, text, library, noalias=noalias)
-            differ = differences(expected(case), memory)
-            if differ:
-                found.append(f"{case.name}:\n{differ}")
+    found = disagreements_with_python(Target("cuda", architecture()), tmp_path, OnDevice)
     assert not found, "\n".join(found)
 
 

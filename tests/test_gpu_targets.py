@@ -27,7 +27,7 @@ from tack.errors import ToolchainError
 from tack.model.gpus import GPUS
 from tack.model.launch import FLAVOURS
 from tack.model.signature import Signature
-from tack.model.targets import CPU_LEVELS, Target
+from tack.model.targets import CPU_LEVELS, GPU_BACKENDS, Target
 from tack.model.variant import Variant
 from tack.render.renderer import renderer_for
 
@@ -48,6 +48,10 @@ SIGNATURE = "f32, f32[:], f16[:], bf16[:], f8e4m3[:], f8e5m2[:], f32[:]"
 
 TARGETS = [Target(backend, arch) for backend, gpus in GPUS.items() for arch in gpus]
 CUDA, HIP = ([t for t in TARGETS if t.backend == backend] for backend in ("cuda", "hip"))
+
+
+def test_the_backends_of_gpus_are_those_that_have_architectures() -> None:
+    assert tuple(GPUS) == GPU_BACKENDS
 
 
 @pytest.fixture(scope="module")

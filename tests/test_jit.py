@@ -313,6 +313,8 @@ PROGRAM = """
     kernels.kernel(x)
     assert (x == 1).all()
     print("lower" if "tack.lang.lower" in sys.modules else "cached")
+    others = {"tack.ir.nodes", "tack.lang.source_kernel", "tack.model.gpus"} & set(sys.modules)
+    assert "tack.lang.lower" in sys.modules or not others, others
 """
 
 

@@ -21,7 +21,7 @@ import tack.random
 from tack.elementary import counter_based
 from tack.elementary.evaluate import evaluate
 from tack.elementary.term import trace
-from tack.ir.nodes import MATH_CALLS, RANDOM
+from tack.ir.operations import MATH_CALLS, RANDOM
 from tack.model.dtypes import u32
 
 ONES, PI = (0xFFFFFFFF,) * 4, (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import levels
+from harness import needs_level
 from projects import Project, build_wheel, empty_environment, only, run_in
 
 import tack
@@ -24,7 +24,7 @@ from tack.aot.skeleton import write_package
 from tack.errors import NoVariantError, ToolchainError
 from tack.model.targets import Target
 
-pytestmark = pytest.mark.skipif("x86-64-v2" not in levels(), reason="builds for x86-64")
+pytestmark = needs_level("x86-64-v2")
 
 KERNELS = """
     import tack

@@ -17,7 +17,7 @@ from mpmath import mp, mpf
 from twins import Pair, Twins
 
 import tack
-from tack.ir.nodes import ELEMENTARY
+from tack.ir.operations import ELEMENTARY
 
 KINDS = {"f32": np.float32, "f64": np.float64}
 NAMES = ("acos", "asin", "atan", "atan2", "cos", "sin", "tan")

@@ -209,6 +209,10 @@ def written(name: str, signature: str, target: Target, folder: Path, **fields: A
     return generate(Variant(definition, Signature.parse(signature), target), renderer)
 
 
+def with_a_factor(memory: list[Any]) -> list[Any]:
+    return [1.5, *memory]
+
+
 def pairs(folder: Path) -> list[Pair]:
     module = load_module(TEXT, folder)
     made = []
@@ -216,7 +220,7 @@ def pairs(folder: Path) -> list[Pair]:
         memory = edges(*arrays)
         bind: Callable[[list[Any]], list[Any]] = list
         if name == "saxpy":
-            bind = lambda memory: [1.5, *memory]  # noqa: E731
+            bind = with_a_factor
         if name == "looked_up":
             memory = edges(("f32", (8,)), ("i32", (MANY,)), ("f32", (MANY,)))
         if name == "scattered":

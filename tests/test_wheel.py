@@ -10,14 +10,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from harness import levels
+from harness import levels, needs_level
 from projects import build_wheel, empty_environment, only, run_in
 
 from tack.aot.report import inspect
 from tack.aot.skeleton import write_package
 from tack.aot.tools import find_tool
 
-pytestmark = pytest.mark.skipif("x86-64-v2" not in levels(), reason="builds for x86-64")
+pytestmark = needs_level("x86-64-v2")
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,12 @@ from twins import toolchains
 
 from tack.compile import assemble, generate, prepared
 from tack.ir import nodes as ir
+from tack.ir.operations import EMULATED
 from tack.ir.traversal import kernel_loop, walk_ir
 from tack.model.dtypes import DTYPES, NARROW, i64, u64
 from tack.model.signature import Signature
 from tack.model.targets import Target
 from tack.model.variant import Variant
-from tack.passes.emulate import EMULATED
 from tack.render.renderer import renderer_for
 
 TARGET = Target("cpu", levels()[-1])

@@ -6,9 +6,9 @@ and copier read that table only. Dtypes, names and operators are attributes, nev
 Expressions are pure: they load, but never store. What has an effect is a statement. An expression
 node may stand in several places of a tree; a statement stands in one.
 
-Operators of `IRBinOp`: lowering writes Python's (`PYTHON_BINARY`); ``decompose`` replaces the
-hazardous ones by the C-like ones (`TARGET_BINARY`), which are undefined where C's are, in guards
-that keep them defined.
+What operators, builtins and atomics there are is in `tack.ir.operations`. Lowering writes Python's
+operators (``PYTHON_BINARY``); ``decompose`` replaces the hazardous ones by the C-like ones
+(``TARGET_BINARY``), which are undefined where C's are, in guards that keep them defined.
 """
 
 from __future__ import annotations
@@ -17,24 +17,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tack.model.dtypes import DTYPES, DType
+from tack.model.dtypes import DType
 
 if TYPE_CHECKING:
     from tack.ir.positions import Positions
 
 __all__ = [
-    "ATOMIC_DTYPES",
-    "ATOMIC_OPS",
-    "BIT_COUNTS",
     "CHILD_FIELDS",
-    "COMPARISONS",
-    "ELEMENTARY",
-    "GROUP_REDUCTIONS",
-    "MATH_CALLS",
-    "PREDICATES",
-    "PYTHON_BINARY",
-    "RANDOM",
-    "TARGET_BINARY",
     "Expression",
     "IRActive",
     "IRArrayLoad",
@@ -78,122 +67,7 @@ __all__ = [
     "Statement",
     "WeakLocal",
     "dtype_of",
-    "random_dtype",
 ]
-
-PYTHON_BINARY: Final = frozenset({"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"})
-"""Operators with the meaning of the kernel language, defined for every operand."""
-
-TARGET_BINARY: Final = frozenset({"+", "-", "*", "/", "&", "|", "^", "cdiv", "cmod", "shl", "shr"})
-"""Operators after decomposition. ``/`` is of floats; ``cdiv`` and ``cmod`` truncate and need a
-divisor that is neither 0 nor the -1 of a min-int; shift counts are below the width."""
-
-COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
-
-ELEMENTARY: Final[dict[str, int]] = {
-    "acos": 1,
-    "asin": 1,
-    "atan": 1,
-    "atan2": 2,
-    "cbrt": 1,
-    "cos": 1,
-    "cosh": 1,
-    "erf": 1,
-    "exp": 1,
-    "exp2": 1,
-    "expm1": 1,
-    "hypot": 2,
-    "log": 1,
-    "log10": 1,
-    "log1p": 1,
-    "log2": 1,
-    "pow": 2,
-    "rsqrt": 1,
-    "sin": 1,
-    "sinh": 1,
-    "tan": 1,
-    "tanh": 1,
-}
-"""Elementary function -> number of operands. They have formulas in ``tack.elementary``."""
-
-GROUP_REDUCTIONS: Final = {"block_sum": "+", "block_min": "min", "block_max": "max"}
-"""Builtin that combines a value of all iterations of a group -> how it combines two."""
-
-RANDOM: Final[dict[str, int]] = {
-    f"{generator}.{number}": count
-    for generator, words in (("philox", 4), ("threefry", 2))
-    for number, count in {
-        **dict.fromkeys(("bits.u64", "uniform.f32", "uniform.f64", "normal.f32", "normal.f64"), 2),
-        "randint.i64": 4,
-        **{f"word{index}.u32": 2 for index in range(words)},
-    }.items()
-}
-"""Random number -> number of operands, all u64. ``<generator>.<number>.<type of the result>``;
-they have formulas in ``tack.elementary.counter_based``."""
-
-MATH_CALLS: Final[dict[str, int]] = {
-    "abs": 1,
-    "min": 2,
-    "max": 2,
-    "floor": 1,
-    "ceil": 1,
-    "trunc": 1,
-    "sqrt": 1,
-    "fma": 3,
-    "mulacc": 3,
-    "recip": 1,
-    "fmod": 2,
-    "copysign": 2,
-    "round": 1,
-    "isnan": 1,
-    "isinf": 1,
-    "isfinite": 1,
-    "sign": 1,
-    "step": 2,
-    "mix": 3,
-    "popcount": 1,
-    "clz": 1,
-    "ctz": 1,
-    **dict.fromkeys(GROUP_REDUCTIONS, 1),
-    **ELEMENTARY,
-    **RANDOM,
-}
-"""Builtin -> number of operands. ``fmod``, ``mulacc`` and ``recip`` exist for passes only:
-``mulacc`` is ``a * b + c`` rounded once or twice as suits the target, ``recip`` is ``1 / x``."""
-
-PREDICATES: Final = frozenset({"isnan", "isinf", "isfinite"})
-"""Builtins that ask something of a float, and give a bool."""
-
-BIT_COUNTS: Final = frozenset({"popcount", "clz", "ctz"})
-"""Builtins of the bits of an integer. Targets have them for u32 and u64 (``decompose``)."""
-
-
-ATOMIC_OPS: Final = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
-"""What an atomic makes of an element: the language's operator of that name, the value, or the value
-where the element is what is expected."""
-
-
-_ATOMIC_KINDS: Final = {
-    **dict.fromkeys(("add", "sub", "min", "max"), ("int", "uint", "float")),
-    **dict.fromkeys(("and", "or", "xor"), ("bool", "int", "uint")),
-    **dict.fromkeys(("exchange", "cas"), ("bool", "int", "uint", "float")),
-}
-
-ATOMIC_DTYPES: Final[dict[str, tuple[str, ...]]] = {
-    op: tuple(
-        name
-        for name, dtype in DTYPES.items()
-        if dtype.kind in _ATOMIC_KINDS[op] and not dtype.is_stored_float
-    )
-    for op in ATOMIC_OPS
-}
-"""Operation -> the names of the types whose elements it works on. Targets have them for integers,
-f32 and f64 (``narrow_floats``, ``store_as_bytes``)."""
-
-
-def random_dtype(function: str) -> DType:
-    """The type of a number of `RANDOM`."""
-    return DTYPES[function.rpartition(".")[2]]
 
 
 class IRNode:

@@ -11,7 +11,7 @@ import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from tack.ir.nodes import (
     CHILD_FIELDS,
@@ -28,6 +28,7 @@ from tack.ir.positions import Positions
 
 __all__ = [
     "LIST_ROLES",
+    "Matcher",
     "Rewrite",
     "assigned_names",
     "child_fields",
@@ -39,6 +40,7 @@ __all__ = [
     "set_name",
     "statement_lists",
     "statements_of",
+    "transform_body",
     "transform_ir",
     "walk_ir",
     "walk_paths",
@@ -49,6 +51,9 @@ LIST_ROLES: Final = frozenset({"exprs", "stmts", "params", "functions"})
 
 Rewrite = Callable[[IRNode], IRNode | Sequence[Statement] | None]
 """Node -> its replacement; None leaves it as it is, a list takes a statement's place in a body."""
+
+Matcher = Callable[[IRNode], IRNode | None]
+"""Node -> what takes its place, or None where it stays."""
 
 _Node = TypeVar("_Node", bound=IRNode)
 
@@ -185,6 +190,16 @@ def transform_ir(
     if not isinstance(result, IRNode):
         raise TypeError("a list of statements cannot take the place of the root")
     return result
+
+
+def transform_body(function: IRFunction, rewrite: Rewrite) -> None:
+    """As `transform_ir`, of every statement of the parallel loop's body, in place.
+
+    The loop itself and its extents, which the host computes, stay as they are.
+    """
+    loop = kernel_loop(function)
+    body = _Transformer(rewrite, False, function.positions).visit_list(loop.body)
+    loop.body = cast("list[Statement]", body)  # what else a rewrite gives, the verifier refuses
 
 
 class _Transformer:

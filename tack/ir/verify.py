@@ -12,13 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from tack.ir.nodes import (
-    ATOMIC_OPS,
     CHILD_FIELDS,
-    COMPARISONS,
-    GROUP_REDUCTIONS,
-    MATH_CALLS,
-    PYTHON_BINARY,
-    TARGET_BINARY,
     Expression,
     IRArrayLoad,
     IRArrayStore,
@@ -48,6 +42,14 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
+from tack.ir.operations import (
+    ATOMIC_OPS,
+    COMPARISONS,
+    GROUP_REDUCTIONS,
+    MATH_CALLS,
+    PYTHON_BINARY,
+    TARGET_BINARY,
+)
 from tack.ir.traversal import (
     LIST_ROLES,
     child_fields,
@@ -67,6 +69,7 @@ from tack.ir.verify_groups import (
 from tack.ir.verify_types import TYPE_CHECKS, Scope
 from tack.model.errors import IRVerificationError
 from tack.model.signature import MAX_RANK
+from tack.model.variant import MAX_AXES
 
 __all__ = ["STAGES", "verify_ir"]
 
@@ -90,8 +93,6 @@ _ROLE_KINDS: Final[dict[str, type[IRNode]]] = {
     "params": IRParam,
     "functions": IRFunction,
 }
-
-MAX_DIMENSIONS: Final = 3
 
 _RANKS: Final = {stage: rank for rank, stage in enumerate(STAGES)}
 
@@ -227,7 +228,7 @@ class _Verifier:
         if self.function.body != [loop]:
             raise self.fail_at(number, "the parallel loop is not the whole body of the kernel")
         count = len(loop.index_vars)
-        if not 1 <= count <= MAX_DIMENSIONS or count != len(loop.extents):
+        if not 1 <= count <= MAX_AXES or count != len(loop.extents):
             message = f"{count} index variables and {len(loop.extents)} extents"
             raise self.fail_at(number, message)
         taken = [*loop.index_vars, *self.scalars, *self.arrays]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from tack.ir.nodes import (
-    GROUP_REDUCTIONS,
     IRActive,
     IRAssign,
     IRBarrier,
@@ -19,6 +18,7 @@ from tack.ir.nodes import (
     IRNode,
     IRWarpSize,
 )
+from tack.ir.operations import GROUP_REDUCTIONS
 
 __all__ = [
     "GROUP_CHECKS",

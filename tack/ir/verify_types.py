@@ -7,10 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from tack.ir.nodes import (
-    BIT_COUNTS,
-    ELEMENTARY,
-    PREDICATES,
-    RANDOM,
     Expression,
     IRActive,
     IRArrayLoad,
@@ -42,8 +38,8 @@ from tack.ir.nodes import (
     IRWhile,
     LocalArray,
     dtype_of,
-    random_dtype,
 )
+from tack.ir.operations import BIT_COUNTS, ELEMENTARY, PREDICATES, RANDOM, random_dtype
 from tack.model.dtypes import DType, bool_, i64, round_float, u64
 
 __all__ = ["TYPE_CHECKS", "Scope"]

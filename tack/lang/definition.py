@@ -7,7 +7,7 @@ import contextlib
 import functools
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from tack.lang.array import Array, ArrayOf
@@ -109,6 +109,11 @@ class _Definition:
         if value is Array or is_device_class(value):
             return None
         return self.value_type(node, array_too=True)
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """What the decorator of a source kernel was given, by content; nothing of others."""
+        return {}
 
     def annotation_in(self, text: str) -> Any:
         """What an annotation in quotes stands for, or `MISSING`."""

@@ -97,15 +97,11 @@ def defaults_of(definition: KernelDefinition | FunctionDefinition) -> dict[str, 
 
     A source kernel's declaration stands among them.
     """
-    from tack.lang.source_kernel import SourceKernelDefinition
-
     function = definition.function
     positional = function.__code__.co_varnames[: function.__code__.co_argcount]
     values = function.__defaults__ or ()
     named = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
-    if isinstance(definition, SourceKernelDefinition):
-        named["@tack.source_kernel"] = definition.declaration
-    return named | (function.__kwdefaults__ or {})
+    return {**named, **definition.declared, **(function.__kwdefaults__ or {})}
 
 
 def _reach(roots: list[_Reached]) -> Iterator[_Reached]:

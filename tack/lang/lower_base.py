@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tack.ir.nodes import (
-    GROUP_REDUCTIONS,
     Expression,
     IRArrayLoad,
     IRArrayStore,
@@ -26,6 +25,7 @@ from tack.ir.nodes import (
     LocalArray,
     Statement,
 )
+from tack.ir.operations import GROUP_REDUCTIONS
 from tack.ir.positions import Positions
 from tack.ir.traversal import walk_ir
 from tack.lang.definition import FunctionDefinition, KernelDefinition

@@ -8,18 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
-from tack.ir.nodes import (
-    ATOMIC_DTYPES,
-    ATOMIC_OPS,
-    ELEMENTARY,
-    MATH_CALLS,
-    Expression,
-    IRAtomic,
-    IRCall,
-    IRCast,
-    IRConstant,
-    IRName,
-)
+from tack.ir.nodes import Expression, IRAtomic, IRCall, IRCast, IRConstant, IRName
+from tack.ir.operations import ATOMIC_DTYPES, ATOMIC_OPS, ELEMENTARY, MATH_CALLS
 from tack.lang import atomics, elementary, fragments, groups
 from tack.lang import builtins as language
 from tack.lang.bindings import MISSING, dotted_name

@@ -6,7 +6,8 @@ import ast
 from typing import Any, Final
 
 from tack.elementary.counter_based import GENERATORS
-from tack.ir.nodes import RANDOM, Expression, IRCall
+from tack.ir.nodes import Expression, IRCall
+from tack.ir.operations import RANDOM
 from tack.lang import counter_based
 from tack.lang.lower_base import again
 from tack.lang.lower_inlining import InliningLowering

@@ -39,6 +39,7 @@ from tack.lang.vectors import (
 )
 from tack.model.dtypes import bool_
 from tack.model.spelling import counted
+from tack.model.variant import MAX_AXES
 from tack.model.vectors import VectorType, as_words
 
 __all__ = ["StatementLowering"]
@@ -58,8 +59,6 @@ _REFUSED: Final[dict[str, str]] = {
     "Raise": "'raise' is not part of the kernel language",
     "Match": "'match' is not part of the kernel language; write if/elif",
 }
-
-MAX_DIMENSIONS: Final = 3
 
 
 class StatementLowering(PrintLowering):
@@ -352,8 +351,8 @@ class StatementLowering(PrintLowering):
     def ndrange_parts(self, node: ast.For, call: ast.Call) -> tuple[list[Expression], ast.Tuple]:
         """The extents of ``tack.ndrange`` and as many targets."""
         args = self._spread(call)
-        if call.keywords or not 1 <= len(args) <= MAX_DIMENSIONS:
-            raise self.refuse(call, f"tack.ndrange takes 1 to {MAX_DIMENSIONS} extents")
+        if call.keywords or not 1 <= len(args) <= MAX_AXES:
+            raise self.refuse(call, f"tack.ndrange takes 1 to {MAX_AXES} extents")
         extents = self.evaluate(args)
         target = node.target
         if isinstance(target, ast.Tuple) and len(target.elts) == len(extents):

@@ -85,11 +85,12 @@ class SourceKernelDefinition(KernelDefinition):
                 raise ValueError(f"{self.name}: writes= names {name!r} twice")
 
     @property
-    def declaration(self) -> Declaration:
+    def declared(self) -> Mapping[str, Any]:
         """What the decorator was given, by content."""
         facts: dict[str, object] = dict(sorted(self._declared.items()))
         facts |= {"writes": self.written, "noalias": self.noalias}
-        return Declaration(", ".join(f"{name}={value!r}" for name, value in facts.items()))
+        words = ", ".join(f"{name}={value!r}" for name, value in facts.items())
+        return {"@tack.source_kernel": Declaration(words)}
 
     def template(self, language: str) -> str:
         """The name of the template in a language, such as ``package/folder/saxpy.c.j2``.

@@ -7,13 +7,19 @@ levels"); each holds everything of the one before it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tack.model.gpus import GPUS, Gpu, runs_on
 from tack.model.record import Record
 from tack.model.spelling import advice, nearest
 
-__all__ = ["CPU_LEVELS", "CpuLevel", "Target", "best_first", "cpu_family"]
+if TYPE_CHECKING:
+    from tack.model.gpus import Gpu
+
+__all__ = ["CPU_LEVELS", "GPU_BACKENDS", "CpuLevel", "Target", "best_first", "cpu_family"]
+
+
+GPU_BACKENDS: Final = ("cuda", "hip", "metal")
+"""The backends whose targets are in `tack.model.gpus`, which a call on a CPU does not import."""
 
 
 class CpuLevel(Record):
@@ -72,12 +78,16 @@ class Target(Record):
     def parse(cls, text: str) -> Target:
         """The target that ``text`` names; ``ValueError`` with the nearest spelling otherwise."""
         backend, colon, arch = text.partition(":")
-        known = [name for name in _NAMES if name.startswith(f"{backend}:")]
+        if backend == "cpu" and arch in CPU_LEVELS:
+            return cls(backend, arch)
+        architectures = _architectures()
+        names = [f"{one}:{each}" for one, every in architectures.items() for each in every]
+        known = [name for name in names if name.startswith(f"{backend}:")]
         if not (colon and known):
-            near = nearest(text, _NAMES)
+            near = nearest(text, names)
             raise ValueError(
                 f"target {text!r} is not <backend>:<architecture> with a backend of: "
-                f"{', '.join(sorted(_ARCHITECTURES))}{f'; did you mean {near!r}?' if near else ''}"
+                f"{', '.join(sorted(architectures))}{f'; did you mean {near!r}?' if near else ''}"
             )
         if text not in known:
             raise ValueError(
@@ -96,11 +106,17 @@ class Target(Record):
     @property
     def gpu(self) -> Gpu | None:
         """What a GPU target is; None of a cpu target."""
+        if self.backend not in GPU_BACKENDS:
+            return None
+        from tack.model.gpus import GPUS
+
         return GPUS.get(self.backend, {}).get(self.arch)
 
     def runs_on(self, device: str) -> bool:
         """Whether code for this target runs on a device of architecture ``device``."""
-        if self.backend in GPUS:
+        if self.backend in GPU_BACKENDS:
+            from tack.model.gpus import runs_on
+
             return runs_on(self.backend, self.arch, device)
         have = CPU_LEVELS.get(device)
         return (
@@ -108,15 +124,12 @@ class Target(Record):
         )
 
 
-_ARCHITECTURES: Final[dict[str, tuple[str, ...]]] = {
-    "cpu": tuple(CPU_LEVELS),
-    **{backend: tuple(architectures) for backend, architectures in GPUS.items()},
-}
+def _architectures() -> dict[str, tuple[str, ...]]:
+    """The architectures of every backend. A call on a CPU reads nothing of GPUs."""
+    from tack.model.gpus import GPUS
 
-_NAMES: Final = tuple(
-    f"{backend}:{arch}" for backend, names in _ARCHITECTURES.items() for arch in names
-)
-"""Every target as it is written."""
+    gpus = {backend: tuple(architectures) for backend, architectures in GPUS.items()}
+    return {"cpu": tuple(CPU_LEVELS), **gpus}
 
 
 def best_first(targets: Iterable[Target]) -> list[Target]:

@@ -10,7 +10,15 @@ from tack.model.signature import Signature
 from tack.model.spelling import advice
 from tack.model.targets import Target
 
-__all__ = ["DEFAULT_OPTIONS", "FP_MODES", "Candidate", "KernelIdentity", "Options", "Variant"]
+__all__ = [
+    "DEFAULT_OPTIONS",
+    "FP_MODES",
+    "MAX_AXES",
+    "Candidate",
+    "KernelIdentity",
+    "Options",
+    "Variant",
+]
 
 FP_MODES: Final = ("strict", "contract", "fast")
 """Floating-point modes. ``strict`` gives the same bits everywhere; ``contract`` may fuse a product

@@ -15,8 +15,6 @@ from collections.abc import Callable, Container
 from typing import Final
 
 from tack.ir.nodes import (
-    ELEMENTARY,
-    RANDOM,
     Expression,
     IRArrayStore,
     IRAssign,
@@ -42,6 +40,7 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
+from tack.ir.operations import ELEMENTARY, RANDOM
 from tack.ir.traversal import LIST_ROLES, assigned_names, child_fields, kernel_loop, walk_ir
 from tack.model.dtypes import DType, bool_
 from tack.passes import float_hazards, integer_hazards

@@ -28,6 +28,7 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
+from tack.ir.operations import EMULATED
 from tack.ir.traversal import kernel_loop
 from tack.model.dtypes import DTYPES, DType, f32, i32, u16, u32, u64, unsigned
 from tack.model.errors import TargetWarning
@@ -50,7 +51,7 @@ from tack.passes.float_hazards import pick
 from tack.passes.localize import localize
 from tack.passes.wide_integers import pair_words
 
-__all__ = ["EMULATED", "emulate"]
+__all__ = ["emulate"]
 
 
 def emulate(
@@ -315,25 +316,3 @@ def _name_of(node: Expression) -> str | None:
     if isinstance(node, IRCompare):
         return _COMPARISONS.get(node.op)
     return "neg" if isinstance(node, IRUnaryOp) and node.op == "-" else None
-
-
-EMULATED: Final = {
-    "cmpeq": "whether two values are equal, else by whether they differ",
-    "cmple": "`<=`, `>` and `>=`, else by `<`",
-    "constant division": "division of integers by a constant",
-    "fdiv": "division of floats",
-    "fma": "a product and a sum of floats, rounded once",
-    "fmod": "the exact remainder of floats, with the sign of the dividend",
-    "mulacc": "products and sums that are fused where the mode allows it and the CPU does it",
-    "neg": "the negative of a number",
-    "print": "print, which is left out with a warning",
-    "private atomics": "atomics on arrays that belong to one iteration",
-    "recip": "1 / x, which some have instead of division",
-    "regroup": "sums and products that a mode lets the target regroup and fuse as suits it",
-    "shl": "shifts to the left, else products of powers of two",
-    "shr": "shifts to the right, else quotients",
-    "sqrt": "square roots of floats",
-    "wide integers": "arithmetic of 64-bit integers",
-    "wrap": "sums, differences and products of signed integers that wrap",
-}
-"""What a target may lack, or not have exactly."""

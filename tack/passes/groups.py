@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tack.ir.nodes import (
-    GROUP_REDUCTIONS,
     Expression,
     IRActive,
     IRArrayLoad,
@@ -38,6 +37,7 @@ from tack.ir.nodes import (
     Statement,
     dtype_of,
 )
+from tack.ir.operations import GROUP_REDUCTIONS
 from tack.ir.traversal import kernel_loop, read_names, set_name, statement_lists, statements_of
 from tack.model.dtypes import DType, bool_, i64
 from tack.passes.build import call, compare, constant, operate

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tack.ir.nodes import (
+from tack.ir.operations import (
     BIT_COUNTS,
     ELEMENTARY,
     GROUP_REDUCTIONS,

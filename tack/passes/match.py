@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from tack.ir.nodes import IRFunction, IRNode
-from tack.ir.traversal import kernel_loop, transform_ir
+from tack.ir.traversal import Matcher, transform_body
 from tack.model.errors import IRVerificationError
 from tack.passes.localize import localize
 
-__all__ = ["Matcher", "match", "match_until_settled"]
-
-Matcher = Callable[[IRNode], IRNode | None]
-"""Gives what takes the place of a node of the kernel's body, or None where it stays."""
+__all__ = ["match", "match_until_settled"]
 
 _ROUNDS: Final = 100
 
@@ -28,9 +24,7 @@ def match(function: IRFunction, matcher: Matcher) -> IRFunction | None:
         changed = changed or new is not None
         return new
 
-    loop = kernel_loop(function)
-    body = [transform_ir(each, rewrite, positions=function.positions) for each in loop.body]
-    loop.body = body  # type: ignore[assignment]
+    transform_body(function, rewrite)
     return localize(function) if changed else None
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, Protocol
 
-from tack.ir.nodes import ELEMENTARY, IRFunction
+from tack.ir.nodes import IRFunction
+from tack.ir.operations import ELEMENTARY
+from tack.ir.traversal import Matcher
 from tack.ir.verify import verify_ir
 from tack.model.dtypes import DType, f64
 from tack.passes.decompose import decompose
@@ -15,7 +17,7 @@ from tack.passes.fragments import NO_WARPS, Warps
 from tack.passes.groups import split_groups
 from tack.passes.infer import infer
 from tack.passes.localize import localize
-from tack.passes.match import Matcher, match, match_until_settled
+from tack.passes.match import match, match_until_settled
 from tack.passes.narrow_floats import narrow_floats
 from tack.passes.optimize import optimize
 from tack.passes.relax import relax

@@ -11,7 +11,7 @@ import math
 from typing import Final
 
 from tack.ir.nodes import Expression, IRBinOp, IRCall, IRConstant, IRFunction, IRNode, IRUnaryOp
-from tack.ir.traversal import kernel_loop, transform_ir
+from tack.ir.traversal import transform_body
 from tack.model.dtypes import DType, f32, f64
 from tack.passes.build import constant, dtype_of, operate
 
@@ -41,8 +41,7 @@ def relax(function: IRFunction, *, fp: str, regroups: bool = False) -> IRFunctio
         function.relaxed = function.relaxed or result.relaxed
         return new
 
-    loop = kernel_loop(function)
-    loop.body = [transform_ir(each, rewrite, positions=function.positions) for each in loop.body]  # type: ignore[misc]
+    transform_body(function, rewrite)
     return function
 
 

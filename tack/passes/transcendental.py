@@ -15,8 +15,6 @@ from tack.elementary.counter_based import random_formula
 from tack.elementary.functions import formula_of
 from tack.elementary.term import Formula, Guarded, Term
 from tack.ir.nodes import (
-    COMPARISONS,
-    TARGET_BINARY,
     Expression,
     IRBinOp,
     IRCall,
@@ -27,6 +25,7 @@ from tack.ir.nodes import (
     IRName,
     IRUnaryOp,
 )
+from tack.ir.operations import COMPARISONS, TARGET_BINARY
 from tack.model.dtypes import DTYPES, f32
 from tack.passes.build import bitcast, cast, dtype_of
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tack.ir.nodes import (
-    GROUP_REDUCTIONS,
     Expression,
     IRActive,
     IRArrayLoad,
@@ -36,6 +35,7 @@ from tack.ir.nodes import (
     IRWhile,
     Statement,
 )
+from tack.ir.operations import GROUP_REDUCTIONS
 from tack.ir.traversal import kernel_loop, nodes_below, set_name, statements_of, walk_ir
 from tack.model.errors import CompileError
 

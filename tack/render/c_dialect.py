@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tack.ir.nodes import ATOMIC_DTYPES
+from tack.ir.operations import ATOMIC_DTYPES
 from tack.model.dtypes import DTYPES
 from tack.render.cfamily import Dialect
 from tack.render.libm import LIBRARY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tack.ir.nodes import ATOMIC_DTYPES, ELEMENTARY
+from tack.ir.operations import ATOMIC_DTYPES, ELEMENTARY
 from tack.model.dtypes import DTYPES, NARROW
 from tack.render.cfamily import Dialect
 from tack.render.gpu import VECTOR_SIZES, GpuDialect, gpu_renderer

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tack.ir.nodes import MATH_CALLS
+from tack.ir.operations import MATH_CALLS
 from tack.model.dtypes import DType
 from tack.render.libm import LIBRARY
 

@@ -11,7 +11,9 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol
 
-from tack.ir.nodes import ATOMIC_DTYPES, IRFunction, IRNode
+from tack.ir.nodes import IRFunction
+from tack.ir.operations import ATOMIC_DTYPES, EMULATED
+from tack.ir.traversal import Matcher
 from tack.model.capabilities import capabilities_of
 from tack.model.dtypes import DTYPES, DType
 from tack.model.errors import ToolchainError
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Assemble",
     "Compiler",
-    "Matcher",
     "Render",
     "RenderAuthor",
     "Renderer",
@@ -54,9 +55,6 @@ class RenderAuthor(Protocol):
         ...
 
 
-Matcher = Callable[[IRNode], IRNode | None]
-"""Gives what takes the place of a node of the kernel's body, or None where it stays."""
-
 Assemble = Callable[[str, Sequence[Source]], str]
 """Lays out one file that holds a unit: its name, and the sources of its variants."""
 
@@ -69,15 +67,7 @@ class Compiler(Protocol):
         ...
 
 
-EVERY_OPERATION: Final = frozenset(
-    {
-        *("cmpeq", "cmple", "constant division", "fdiv", "fma", "fmod", "mulacc", "neg"),
-        *("print", "private atomics", "recip", "regroup", "shl", "shr", "sqrt"),
-        *("wide integers", "wrap"),
-    }
-)
-"""The operations that `tack.passes.emulate` can do without."""
-
+EVERY_OPERATION: Final = frozenset(EMULATED)
 _NOT_GIVEN: Final = frozenset({"not given"})
 
 EVERY_DTYPE: Final = frozenset(DTYPES)

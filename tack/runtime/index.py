@@ -10,9 +10,9 @@ from tack.lang.definition import KernelDefinition
 from tack.model.abi import ABI
 from tack.model.bundle import FOLDER, MANIFEST, Bundle, KernelEntry, document
 from tack.model.errors import BundleError
-from tack.model.gpus import GPUS
 from tack.model.locks import fork_safe_lock
 from tack.model.record import Record
+from tack.model.targets import GPU_BACKENDS
 
 __all__ = ["PackageIndex", "index_for"]
 
@@ -102,7 +102,7 @@ def _gpu_targets(variant: object) -> tuple[str, ...]:
     """The targets of a row for GPUs, which is for nothing else; none of any other row."""
     targets = variant.get("targets") if isinstance(variant, dict) else None
     names = tuple(targets) if isinstance(targets, dict) else ()
-    return names if all(name.partition(":")[0] in GPUS for name in names) else ()
+    return names if all(name.partition(":")[0] in GPU_BACKENDS for name in names) else ()
 
 
 def _bundle(data: dict[str, Any], package: str, place: str) -> Bundle:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from tack import _core
 from tack.backends import cpu
 from tack.lang.definition import KernelDefinition
-from tack.lang.source_kernel import SourceKernelDefinition
 from tack.model.errors import BundleError, CompileError, ToolchainError
 from tack.model.keys import build_key, digest, source_key
 from tack.model.launch import Launch
@@ -148,15 +147,17 @@ def forget_collected(definition: KernelDefinition) -> None:
 def _toolchain(definition: KernelDefinition) -> Toolchain:
     from tack.backends.cpu_jit import c_toolchain, toolchain
 
-    return c_toolchain() if isinstance(definition, SourceKernelDefinition) else toolchain()
+    return c_toolchain() if definition.declared else toolchain()
 
 
 def _files(definition: KernelDefinition, toolchain: Toolchain) -> dict[str, str]:
     """The files of a source kernel's template, by content; none of another kernel."""
-    if not isinstance(definition, SourceKernelDefinition):
+    if not definition.declared:
         return {}
     from tack.compile import author_template
+    from tack.lang.source_kernel import SourceKernelDefinition
 
+    assert isinstance(definition, SourceKernelDefinition)
     return author_template(definition, toolchain.dialect).files()
 
 
@@ -182,11 +183,12 @@ def _compile(variant: Variant) -> Compiled:
 
 def _placed(variant: Variant, toolchain: Toolchain, error: ToolchainError) -> Exception:
     """The error of a compiler at its place in the author's template, or as it is."""
+    from tack.compile import author_template
+    from tack.lang.source_kernel import SourceKernelDefinition
+
     definition = variant.kernel
     if not isinstance(definition, SourceKernelDefinition):
         return error
-    from tack.compile import author_template
-
     return author_template(definition, toolchain.dialect).refused(str(error)) or error
 
 
